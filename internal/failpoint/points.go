@@ -1,0 +1,28 @@
+// Package failpoint names the places between two external effects of a turn, so
+// that a test can stop a real process there and kill it. Without the build tag
+// "failpoints" every point is an empty function.
+package failpoint
+
+// Point is a named place in the code.
+type Point string
+
+// The points of a turn, in the order that a line passes them.
+const (
+	StarterReceived   Point = "starter-received"    // envelope read, row not written
+	StarterRecorded   Point = "starter-recorded"    // row written, not acked
+	StarterAcked      Point = "starter-acked"       // acked, not dispatched
+	StarterRouted     Point = "starter-routed"      // route on the row, no signal sent
+	StarterSignalled  Point = "starter-signalled"   // brain signalled, row not marked
+	AgentBefore       Point = "agent-before"        // activity begun, no line taken
+	AgentTaken        Point = "agent-taken"         // lines taken, agent not started
+	AgentStarted      Point = "agent-started"       // agent runs, its process recorded
+	AgentEnded        Point = "agent-ended"         // agent ended, answer not kept
+	AgentKept         Point = "agent-kept"          // answer kept, activity not completed
+	PostBefore        Point = "post-before"         // activity begun, nothing sent
+	PostRecorded      Point = "post-recorded"       // intent to post recorded, nothing sent
+	PostSent          Point = "post-sent"           // Slack has the post, nothing recorded
+	PostFileIDKept    Point = "post-file-id-kept"   // upload's file id kept, upload not completed
+	PostFileCompleted Point = "post-file-completed" // upload completed, nothing recorded
+	PostOutcome       Point = "post-outcome"        // outcomes written, status not cleared
+	PostCleared       Point = "post-cleared"        // status cleared, activity not completed
+)

@@ -1,0 +1,15 @@
+package workflows
+
+import "agentsmith/rules"
+
+// TaskQueue is where every workflow task of Smith runs.
+const TaskQueue = "smith"
+
+// BoxTaskQueue is where the activities of one box run: those that touch its
+// agent processes, its directories and its posts.
+func BoxTaskQueue(box string) string { return TaskQueue + "-box-" + box }
+
+// ReplyID is the workflow ID of a seat's brain for one thread.
+func ReplyID(seat string, t rules.Thread) string {
+	return seat + "-reply-" + t.Channel + "-" + t.Root
+}
