@@ -1,0 +1,221 @@
+package standin
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Directives set what some directives need to know of the system under test.
+type Directives struct {
+	// Abstain is the sentinel that [[abstain]] answers with (B4); "" is DefaultAbstain.
+	Abstain string
+}
+
+// DefaultAbstain is what [[abstain]] answers when nothing else is set.
+const DefaultAbstain = "[nothing to add]"
+
+// quoted bounds how much of what was said the stand-in says back, in characters.
+const quoted = 400
+
+// Script is the default script. It answers that it is a stand-in and says back what
+// it was asked, unless the newest prompt's last section holds directives; those of
+// earlier prompts and of earlier sections (quoted context) count for nothing.
+//
+//	[[say TEXT]]          answer TEXT
+//	[[abstain]]           answer the sentinel for "nothing to add"
+//	[[recall]]            answer how many prompts this conversation holds, and their ends
+//	[[long N]]            answer N characters, in numbered rows
+//	[[sleep 2s]]          wait before what follows
+//	[[tool NAME JSON]]    call a tool of the CLI; what follows is done after its result
+//	[[result]]            answer what the last tool returned
+//	[[file NAME TEXT]]    write a file by the Write tool; NAME is relative to the agent's directory
+//	[[error STATUS]]      an API error: 400, 401, 403, 500, 529, …
+//	[[ratelimit]]         a 429 with Retry-After: 1
+//	[[hang]]              nothing more until the client goes away; after [[say]]: mid-stream
+//	[[drop]]              cut the connection; after [[say]]: mid-stream
+//
+// They are carried out in order. Several texts are joined by a space. A text ends
+// at the first "]]"; JSON may hold any. Slack's escapes (&amp; &lt; &gt;) are undone.
+func Script(d Directives) func(Request) Reply {
+	if d.Abstain == "" {
+		d.Abstain = DefaultAbstain
+	}
+	return func(req Request) Reply {
+		list := parseDirectives(req.Section)
+		if len(list) == 0 {
+			return Reply{Text: standInAnswer(req)}
+		}
+		return d.carryOut(req, list)
+	}
+}
+
+func standInAnswer(req Request) string {
+	said := strings.Join(strings.Fields(req.Section), " ")
+	if r := []rune(said); len(r) > quoted {
+		said = string(r[:quoted]) + " …"
+	}
+	return "I am a stand-in for the model: nobody is signed in to claude here. You said: " + said
+}
+
+type directive struct {
+	name string
+	arg  string
+}
+
+func (d Directives) carryOut(req Request, list []directive) Reply {
+	var r Reply
+	var texts []string
+	step := 0
+	for _, x := range list {
+		if x.name == "tool" || x.name == "file" {
+			if step++; step <= req.Step {
+				r, texts = Reply{}, nil // done by an earlier request of this turn
+				continue
+			}
+			r.Text = strings.Join(texts, " ")
+			r.Tool = toolOf(req, x)
+			return r
+		}
+		switch x.name {
+		case "say":
+			texts = append(texts, x.arg)
+		case "abstain":
+			texts = append(texts, d.Abstain)
+		case "recall":
+			texts = append(texts, recall(req))
+		case "result":
+			texts = append(texts, strings.Join(req.Results, "\n"))
+		case "long":
+			n, _ := strconv.Atoi(x.arg)
+			texts = append(texts, long(n))
+		case "sleep":
+			wait, _ := time.ParseDuration(x.arg)
+			r.Wait += wait
+		case "error":
+			r.Status, _ = strconv.Atoi(x.arg)
+			r.Kind, r.Message = errorOf(r.Status)
+			return r
+		case "ratelimit":
+			r.Status = http.StatusTooManyRequests
+			r.Kind, r.Message = errorOf(r.Status)
+			r.RetryAfter = time.Second
+			return r
+		case "hang", "drop":
+			r.Text = strings.Join(texts, " ")
+			r.Hang, r.Drop = x.name == "hang", x.name == "drop"
+			return r
+		}
+	}
+	r.Text = strings.Join(texts, " ")
+	if r.Text == "" {
+		r.Text = "Done, says the stand-in."
+	}
+	return r
+}
+
+func recall(req Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "prompts: %d", req.Prompts)
+	for _, h := range req.History {
+		fmt.Fprintf(&b, "\n- %.80s", strings.Join(strings.Fields(h), " "))
+	}
+	return b.String()
+}
+
+// long makes n characters in rows that a reader can count.
+func long(n int) string {
+	var b strings.Builder
+	for row := 1; b.Len() < n; row++ {
+		fmt.Fprintf(&b, "row %05d of a long answer, by the stand-in\n", row)
+	}
+	return b.String()[:max(n, 0)]
+}
+
+func errorOf(status int) (kind, message string) {
+	switch status {
+	case http.StatusBadRequest:
+		return "invalid_request_error", "The stand-in refuses this request."
+	case http.StatusUnauthorized:
+		return "authentication_error", "invalid x-api-key"
+	case http.StatusForbidden:
+		return "permission_error", "The stand-in does not permit this."
+	case http.StatusTooManyRequests:
+		return "rate_limit_error", "This request would exceed your rate limit."
+	case 529:
+		return "overloaded_error", "Overloaded"
+	}
+	return "api_error", "Internal server error"
+}
+
+func toolOf(req Request, x directive) *ToolUse {
+	if x.name == "file" {
+		name, text, _ := strings.Cut(x.arg, " ")
+		input, _ := json.Marshal(object{"file_path": filepath.Join(req.Dir, name), "content": text})
+		return &ToolUse{Name: "Write", Input: input}
+	}
+	name, input, _ := strings.Cut(x.arg, " ")
+	if !json.Valid([]byte(input)) {
+		input = "{}"
+	}
+	return &ToolUse{Name: name, Input: json.RawMessage(input)}
+}
+
+var (
+	opening  = regexp.MustCompile(`\[\[([a-z]+)`)
+	unescape = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+)
+
+var known = map[string]bool{
+	"say": true, "abstain": true, "recall": true, "result": true, "long": true, "sleep": true, "tool": true,
+	"file": true, "error": true, "ratelimit": true, "hang": true, "drop": true,
+}
+
+// parseDirectives finds the directives of a text; what is no directive is skipped.
+func parseDirectives(text string) []directive {
+	text = unescape.Replace(text)
+	var list []directive
+	for {
+		m := opening.FindStringSubmatchIndex(text)
+		if m == nil {
+			return list
+		}
+		name, rest := text[m[2]:m[3]], text[m[3]:]
+		text = rest
+		if !known[name] {
+			continue
+		}
+		arg, after, ok := argument(name, rest)
+		if !ok {
+			continue
+		}
+		list = append(list, directive{name: name, arg: arg})
+		text = after
+	}
+}
+
+// argument reads up to the directive's end. A tool's JSON is read as JSON, since it
+// may hold the closing brackets itself.
+func argument(name, rest string) (arg, after string, ok bool) {
+	if name == "tool" {
+		tool := strings.TrimLeft(rest, " ")
+		toolName, input, found := strings.Cut(tool, " ")
+		if found && !strings.Contains(toolName, "]]") {
+			dec := json.NewDecoder(strings.NewReader(input))
+			var raw json.RawMessage
+			if dec.Decode(&raw) == nil {
+				tail := strings.TrimLeft(input[dec.InputOffset():], " ")
+				if after, ok := strings.CutPrefix(tail, "]]"); ok {
+					return toolName + " " + string(raw), after, true
+				}
+			}
+		}
+	}
+	arg, after, ok = strings.Cut(rest, "]]")
+	return strings.TrimSpace(arg), after, ok
+}
