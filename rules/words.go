@@ -103,6 +103,7 @@ type Reason string
 const (
 	ReasonDeleted   Reason = "deleted"   // L4
 	ReasonStopped   Reason = "stopped"   // D4
+	ReasonCancelled Reason = "cancelled" // the workflow was cancelled from outside
 	ReasonAbstained Reason = "abstained" // B4
 	ReasonOutsider  Reason = "outsider"  // D2
 	ReasonNotMember Reason = "not_member"
@@ -119,8 +120,9 @@ const (
 	ReasonAgentOutput     Reason = "agent_output" // it wrote more than the limit
 	ReasonAgentAPI        Reason = "agent_api"    // the model's service refused or failed
 	ReasonAgentMissing    Reason = "agent_missing"
-	ReasonWorkerDied      Reason = "worker_died" // B3
-	ReasonLost            Reason = "lost"        // found by the sweep (L3)
-	ReasonParentGone      Reason = "parent_gone" // the thread's root was deleted
+	ReasonWorkerDied      Reason = "worker_died"   // B3
+	ReasonLost            Reason = "lost"          // found by the sweep (L3)
+	ReasonParentGone      Reason = "parent_gone"   // the thread's root was deleted
+	ReasonPostRejected    Reason = "post_rejected" // Slack refused the post
 	ReasonInternal        Reason = "internal"
 )

@@ -1,0 +1,9 @@
+package rules
+
+// TurnID names the turn that a line begins. The id of its post is the same, so that an
+// answer and a failure line of one turn can never both be posted (B5). It never holds
+// a run id: that changes when a workflow is reset.
+func TurnID(seat, channel, ts string) string { return seat + "/" + channel + "/" + ts }
+
+// StopID names the one line that says what a stop did (D4).
+func StopID(seat, channel, eventTS string) string { return TurnID(seat, channel, eventTS) + "/stop" }

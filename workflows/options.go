@@ -1,0 +1,64 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// waitForPlace is how long a turn may wait for a free place on its box (X6) beside
+// its own time. Heartbeats tell a dead worker from a long queue.
+const waitForPlace = 12 * time.Hour
+
+// heartbeat is how long a worker may be silent before its activity counts as lost.
+// A worker that starts again reports the activities of the one before it at once;
+// this is for a box that does not come back.
+const heartbeat = 30 * time.Second
+
+// agentOptions are for RunAgent. One attempt: a run may have opened a pull request
+// before it was lost, so it is never repeated blindly (B3).
+func agentOptions(ctx workflow.Context, s Settings, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           BoxTaskQueue(s.Box),
+		StartToCloseTimeout: s.TurnTimeout + waitForPlace,
+		HeartbeatTimeout:    heartbeat,
+		WaitForCancellation: true,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:             summary,
+	})
+}
+
+// postOptions are for Post and Settle. They are repeated until Slack takes them: the
+// recipe of B5 makes a repeat safe, and a day is longer than Slack's longest outage.
+// They run on the box, since an answer's files and long texts are there.
+func postOptions(ctx workflow.Context, s Settings, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              BoxTaskQueue(s.Box),
+		ScheduleToCloseTimeout: 24 * time.Hour,
+		StartToCloseTimeout:    5 * time.Minute,
+		HeartbeatTimeout:       heartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    time.Minute,
+		},
+		Summary: summary,
+	})
+}
+
+// killOptions are for KillAgent. It is safe to repeat and must not wait long: a
+// person is watching (D4).
+func killOptions(ctx workflow.Context, s Settings, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              BoxTaskQueue(s.Box),
+		ScheduleToCloseTimeout: time.Minute,
+		StartToCloseTimeout:    10 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    200 * time.Millisecond,
+			BackoffCoefficient: 2,
+			MaximumInterval:    2 * time.Second,
+		},
+		Summary: summary,
+	})
+}

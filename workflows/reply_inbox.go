@@ -1,0 +1,140 @@
+package workflows
+
+import (
+	"slices"
+
+	"go.temporal.io/sdk/workflow"
+
+	"agentsmith/activities"
+	"agentsmith/rules"
+)
+
+// listen takes every trigger as it comes, also while a turn runs: a stop must not
+// wait for the turn that it stops.
+func (b *brain) listen(ctx workflow.Context) {
+	free, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	for {
+		var t Trigger
+		if !b.signals.Receive(free, &t) {
+			return
+		}
+		b.accept(free, t)
+	}
+}
+
+// drain takes what has arrived and listen has not yet seen. It never yields.
+func (b *brain) drain(ctx workflow.Context) {
+	for {
+		var t Trigger
+		if !b.signals.ReceiveAsync(&t) {
+			return
+		}
+		b.accept(ctx, t)
+	}
+}
+
+// accept puts a trigger where it belongs. It never yields, so that two triggers are
+// accepted one after the other.
+func (b *brain) accept(ctx workflow.Context, t Trigger) {
+	if !b.fresh(t) {
+		return
+	}
+	switch t.Kind {
+	case KindLine:
+		b.LastLine = workflow.Now(ctx)
+		b.Waiting = append(b.Waiting, t)
+		slices.SortStableFunc(b.Waiting, func(x, y Trigger) int { return rules.CompareTS(x.Line.TS, y.Line.TS) })
+	case KindEdit:
+		b.edited(t)
+	case KindDelete:
+		b.deleted(ctx, t)
+	case KindStop:
+		b.stopped(ctx, t)
+	case KindDecline, KindCheck:
+		b.asides = append(b.asides, aside{Trigger: t})
+	default:
+		workflow.GetLogger(ctx).Error("a trigger of an unknown kind was left alone", "kind", t.Kind)
+	}
+	b.describe(ctx)
+}
+
+// fresh tells whether this trigger has not been seen, and remembers it. Checks are
+// questions, and may be asked again.
+func (b *brain) fresh(t Trigger) bool {
+	if t.Kind == KindCheck {
+		return true
+	}
+	name := string(t.Kind) + " " + t.Line.TS + " " + t.EventTS
+	if slices.Contains(b.Seen, name) {
+		return false
+	}
+	b.Seen = append(b.Seen, name)
+	if extra := len(b.Seen) - seenKept; extra > 0 {
+		b.Seen = slices.Clone(b.Seen[extra:])
+	}
+	return true
+}
+
+// edited replaces the text of a line that still waits; later it is context for the
+// next turn and starts none (L4).
+func (b *brain) edited(t Trigger) {
+	for i, w := range b.Waiting {
+		if w.Line.TS != t.Line.TS {
+			continue
+		}
+		if rules.CompareTS(t.Line.EditedTS, w.Line.EditedTS) > 0 {
+			b.Waiting[i].Line.Text, b.Waiting[i].TextRef = t.Line.Text, t.TextRef
+			b.Waiting[i].Line.EditedTS = t.Line.EditedTS
+		}
+		return
+	}
+	b.Edits = append(b.Edits, activities.Edit{TS: t.Line.TS, Text: t.Line.Text})
+}
+
+// deleted drops a line that still waits; a running turn ends only when all of its
+// lines are deleted (L4).
+func (b *brain) deleted(ctx workflow.Context, t Trigger) {
+	for i, w := range b.Waiting {
+		if w.Line.TS == t.Line.TS {
+			b.Waiting = slices.Delete(b.Waiting, i, i+1)
+			b.Deleted = append(b.Deleted, w)
+			return
+		}
+	}
+	if b.turn == nil || !b.turn.drop(t.Line.TS) {
+		return
+	}
+	if b.turn.allDropped() && !b.turn.posting {
+		b.turn.kill(ctx, b.in.Settings, activities.KillAgentInput{Seat: b.in.Seat, Thread: b.in.Thread})
+	}
+}
+
+// stopped ends what runs in this thread and declines what waits in it (D4). What was
+// done is said by the turn that it stops, else by an aside.
+func (b *brain) stopped(ctx workflow.Context, t Trigger) {
+	b.StopTS = rules.NewerTS(b.StopTS, t.EventTS)
+	b.Drive = nil
+	if b.turn == nil || t.WholeChannel || b.turn.posting || b.turn.stop != nil || !b.turn.olderThan(t.EventTS) {
+		tooLate := b.turn != nil && b.turn.posting && b.turn.stop == nil
+		b.asides = append(b.asides, aside{Trigger: t, tooLate: tooLate})
+		return
+	}
+	b.turn.stop = &t
+	b.turn.kill(ctx, b.in.Settings, activities.KillAgentInput{
+		Seat: b.in.Seat, Thread: b.in.Thread, StopTS: t.EventTS,
+	})
+}
+
+// stoppedLines takes from the waiting lines those that are older than the newest stop.
+func (b *brain) stoppedLines() []Trigger {
+	var out []Trigger
+	b.Waiting = slices.DeleteFunc(b.Waiting, func(w Trigger) bool {
+		old := w.Line.TS != "" && rules.CompareTS(w.Line.TS, b.StopTS) < 0
+		if old {
+			out = append(out, w)
+		}
+		return old
+	})
+	return out
+}

@@ -1,0 +1,234 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"agentsmith/activities"
+	"agentsmith/rules"
+)
+
+// turn is one run of the agent and its one answer.
+type turn struct {
+	id    string
+	lines []Trigger
+	drive *Trigger
+	// dropped are lines deleted while the turn ran.
+	dropped map[string]bool
+	// stop is the stop that ended it; killing is the activity that ends its agent.
+	stop    *Trigger
+	killing workflow.Future
+	posting bool
+}
+
+// drop notes that a line of the turn was deleted; false when it has no such line.
+func (t *turn) drop(ts string) bool {
+	for _, l := range t.lines {
+		if l.Line.TS == ts {
+			t.dropped[ts] = true
+			return true
+		}
+	}
+	return false
+}
+
+func (t *turn) allDropped() bool { return len(t.lines) > 0 && len(t.dropped) == len(t.lines) }
+
+// olderThan tells whether a stop of this ts is meant for the turn: it was typed after
+// one of its lines. A turn without lines is older than any stop.
+func (t *turn) olderThan(stopTS string) bool {
+	older := len(t.lines) == 0
+	for _, l := range t.lines {
+		older = older || rules.CompareTS(l.Line.TS, stopTS) < 0
+	}
+	return older
+}
+
+// kill ends the turn's agent without waiting for a heartbeat to tell it (D4).
+func (t *turn) kill(ctx workflow.Context, s Settings, in activities.KillAgentInput) {
+	if t.killing == nil {
+		var a *activities.Agent
+		t.killing = workflow.ExecuteActivity(killOptions(ctx, s, "stop"), a.KillAgent, in)
+	}
+}
+
+// killed waits for the kill and tells whether the box confirmed it.
+func (t *turn) killed(ctx workflow.Context) bool {
+	return t.killing == nil || t.killing.Get(ctx, nil) == nil
+}
+
+// nextTurn takes what waits: all lines are answered together (B2).
+func (b *brain) nextTurn(ctx workflow.Context) *turn {
+	t := &turn{lines: b.Waiting, drive: b.Drive, dropped: map[string]bool{}}
+	b.Waiting, b.Drive = nil, nil
+	switch {
+	case len(t.lines) > 0 && t.lines[0].Line.TS != "":
+		t.id = rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.lines[0].Line.TS)
+	case len(t.lines) > 0 && t.lines[0].EventTS != "":
+		t.id = rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.lines[0].EventTS)
+	case t.drive != nil:
+		t.id = fmt.Sprintf("%s/drive%d", b.LastDrive, t.drive.SelfDriveHop)
+	default:
+		// No line names this turn: a schedule does, by its workflow.
+		t.id = b.in.Seat + "/" + workflow.GetInfo(ctx).WorkflowExecution.ID
+	}
+	return t
+}
+
+// takeTurn runs the agent on what waits and posts what comes of it (B2).
+func (b *brain) takeTurn(ctx workflow.Context) {
+	t := b.nextTurn(ctx)
+	b.turn = t
+	b.Turns++
+	b.describe(ctx)
+	defer func() { b.turn = nil; b.describe(ctx) }()
+
+	result, err := b.runAgent(ctx, t)
+	free, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	killed := t.killed(free)
+	if post, due := b.conclude(t, result, err, killed); due {
+		t.posting = true
+		b.post(free, t, post)
+	}
+	b.LastLine = workflow.Now(ctx)
+}
+
+func (b *brain) runAgent(ctx workflow.Context, t *turn) (activities.RunAgentResult, error) {
+	var a *activities.Agent
+	in := activities.RunAgentInput{
+		Turn:    b.activityTurn(t),
+		Session: agentSession(ctx),
+		Edits:   b.Edits,
+		Timeout: b.in.Settings.TurnTimeout,
+		Drives:  b.in.Settings.SelfDriveHops,
+	}
+	b.Edits = nil
+	for _, l := range t.lines {
+		in.SiblingHop = max(in.SiblingHop, l.SiblingHop)
+		if l.Prompt != "" {
+			in.Prompt, in.Author = l.Prompt, l.Author
+		}
+	}
+	if t.drive != nil {
+		in.Prompt, in.Author = t.drive.Prompt, rules.Self
+		in.Drives -= t.drive.SelfDriveHop
+	}
+	var out activities.RunAgentResult
+	err := workflow.ExecuteActivity(
+		agentOptions(ctx, b.in.Settings, fmt.Sprintf("turn %d: %d lines", b.Turns, len(t.lines))),
+		a.RunAgent, in).Get(ctx, &out)
+	return out, err
+}
+
+// agentSession is the thread's agent session: derived, so that a run years later
+// resumes the same one (B3).
+func agentSession(ctx workflow.Context) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("smith:"+workflow.GetInfo(ctx).WorkflowExecution.ID)).String()
+}
+
+// conclude decides what a turn's end is said to be, and whether anything is due: a turn
+// whose every line was somebody else's has no end of its own.
+func (b *brain) conclude(t *turn, r activities.RunAgentResult, err error, killed bool) (activities.PostInput, bool) {
+	switch {
+	case t.stop != nil:
+		return b.stopPost(t, killed), true
+	case t.allDropped():
+		return activities.PostInput{Say: activities.SayNothing, State: rules.Declined, Reason: rules.ReasonDeleted}, true
+	case err != nil:
+		return failurePost(err), true
+	case r.Nothing:
+		return activities.PostInput{}, false
+	case r.Abstained:
+		return activities.PostInput{Say: activities.SayNothing, State: rules.Declined, Reason: rules.ReasonAbstained}, true
+	}
+	post := activities.PostInput{Say: activities.SayAnswer, State: rules.Answered, Answer: r.Answer}
+	if r.Continue != "" {
+		post.DrivesUsedUp = !b.drive(t, r.Continue)
+	}
+	return post, true
+}
+
+// failurePost tells by the error's type what a person is told. An error that no type
+// explains says so too: silence is never an end.
+func failurePost(err error) activities.PostInput {
+	post := activities.PostInput{Say: activities.SayFailure, State: rules.Failed, Reason: rules.ReasonInternal}
+	var app *temporal.ApplicationError
+	var timeout *temporal.TimeoutError
+	switch {
+	case temporal.IsCanceledError(err):
+		post.Say, post.State, post.Reason = activities.SayDecline, rules.Declined, rules.ReasonCancelled
+	case errors.As(err, &timeout):
+		post.Reason = rules.ReasonWorkerDied
+	case errors.As(err, &app):
+		var details activities.FailureDetails
+		_ = app.Details(&details)
+		switch app.Type() {
+		case activities.ErrTypeStopped:
+			// Somebody else said so: a stop of the whole DM.
+			post.Say, post.State, post.Reason = activities.SayNothing, rules.Declined, rules.ReasonStopped
+		case activities.ErrTypeDeclined:
+			post.Say, post.State, post.Reason = activities.SayDecline, rules.Declined, details.Reason
+		case activities.ErrTypeWorkerDied:
+			post.Reason = rules.ReasonWorkerDied
+		case activities.ErrTypeAgent:
+			post.Reason = details.Reason
+		}
+	}
+	return post
+}
+
+// drive plans the turn that the agent gave itself, false when its hops are used up (D2).
+func (b *brain) drive(t *turn, prompt string) bool {
+	hop := 1
+	if t.drive != nil {
+		hop = t.drive.SelfDriveHop + 1
+	} else {
+		b.LastDrive = t.id
+	}
+	if hop > b.in.Settings.SelfDriveHops || b.in.Trigger.IsCron {
+		return false
+	}
+	b.Drive = &Trigger{Kind: KindLine, Author: rules.Self, Prompt: prompt, SelfDriveHop: hop}
+	return true
+}
+
+// post writes outcomes and says what is to be said. It is repeated by Temporal until it
+// is done; a thread that cannot be reached for a day is left to the sweep (L3).
+func (b *brain) post(ctx workflow.Context, t *turn, in activities.PostInput) {
+	in.Turn = b.activityTurn(t)
+	if len(in.Turn.Lines) == 0 && in.PostID == "" {
+		in.PostID = t.id
+	}
+	in.NewThread = b.in.Thread.Root == ""
+	for _, d := range b.Deleted {
+		in.Others = append(in.Others, activities.Outcome{Line: d.turnLine(), State: rules.Declined, Reason: rules.ReasonDeleted})
+	}
+	b.Deleted = nil
+	b.sendPost(ctx, string(in.Say), in)
+}
+
+func (b *brain) sendPost(ctx workflow.Context, summary string, in activities.PostInput) {
+	var p *activities.Poster
+	if err := workflow.ExecuteActivity(postOptions(ctx, b.in.Settings, summary), p.Post, in).Get(ctx, nil); err != nil {
+		workflow.GetLogger(ctx).Error("a post was given up; the sweep will ask about its lines", "error", err)
+	}
+}
+
+func (b *brain) activityTurn(t *turn) activities.Turn {
+	out := activities.Turn{ID: t.id, Seat: b.in.Seat, Thread: b.in.Thread}
+	for _, l := range t.lines {
+		if l.Line.TS != "" {
+			out.Lines = append(out.Lines, l.turnLine())
+		}
+	}
+	return out
+}
+
+func (t Trigger) turnLine() activities.TurnLine {
+	return activities.TurnLine{Line: t.Line, Author: t.Author, TextRef: t.TextRef, Raw: t.Raw}
+}
