@@ -47,7 +47,9 @@ func (w *shelf) run(ctx context.Context, c command) error {
 	w.ran = append(w.ran, line)
 	w.Unlock()
 	if w.fail != "" && strings.HasPrefix(line, w.fail) {
-		fmt.Fprintln(c.out, "the reason of the failure")
+		if c.out != nil {
+			fmt.Fprintln(c.out, "the reason of the failure")
+		}
 		return errors.New("exit status 1")
 	}
 	if w.do != nil {
