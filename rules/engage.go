@@ -72,6 +72,8 @@ type ThreadFacts struct {
 	People []string
 	// Seats are the names of the seats that take part in it.
 	Seats []string
+	// RootSeen: the thread's first line is known, so that nobody who began it is missed.
+	RootSeen bool
 	// StopTS is the newest stop that covers the thread for this seat, "" for none.
 	StopTS string
 }
@@ -81,7 +83,7 @@ func (f ThreadFacts) TakesPart(seat string) bool { return slices.Contains(f.Seat
 
 // tete tells whether the thread holds only this person and this seat (D3).
 func (f ThreadFacts) tete(user, seat string) bool {
-	if user == "" || !f.TakesPart(seat) {
+	if user == "" || !f.RootSeen || !f.TakesPart(seat) {
 		return false
 	}
 	for _, s := range f.Seats {
@@ -133,7 +135,7 @@ func engages(line Line, author Author, self SeatIdentity, mentioned bool, f Thre
 	case Person, Outsider:
 		return line.InDM() || mentioned || f.tete(line.User, self.Name)
 	case Sibling:
-		return mentioned || looksLikeHandOff(line)
+		return looksLikeHandOff(line, mentioned)
 	}
 	return false
 }
@@ -142,12 +144,12 @@ func engages(line Line, author Author, self SeatIdentity, mentioned bool, f Thre
 // another one.
 const EventHandOff = "smith_handoff"
 
-// looksLikeHandOff tells whether a seat's line says that it is a hand-off. An event may
-// come with the payload stripped, so the type alone is the hint; one that comes with no
-// metadata at all is looked at again when it mentions the seat.
-func looksLikeHandOff(line Line) bool {
+// looksLikeHandOff tells whether a seat's line may be a hand-off. An event may come with
+// the payload stripped, so the type alone is the hint; one that comes with no metadata
+// at all is read back when it mentions the seat.
+func looksLikeHandOff(line Line, mentioned bool) bool {
 	meta, ok := ParseMetadata(line.Raw)
-	return ok && meta.EventType == EventHandOff
+	return meta.EventType == EventHandOff || (mentioned && !ok)
 }
 
 // HandOff reads the mark of a hand-off from a message that was read back from Slack
@@ -178,18 +180,16 @@ func OverHops(hop, limit int) bool { return hop > limit }
 
 // Profile is what Slack says of a user.
 type Profile struct {
-	ID      string
-	Team    string
-	Guest   bool // a guest of one or of several channels
-	Bot     bool
-	Deleted bool
+	ID string
+	// Member: a full member of the installing team, no guest, no bot, not deactivated.
+	Member bool
+	// Stranger: of another team.
+	Stranger bool
 }
 
 // Access says who may talk to a brain (X1).
 type Access struct {
-	// Team is the installing team.
-	Team string
-	// Members: every full member of Team may talk; else only Users.
+	// Members: every full member of the installing team may talk; else only Users.
 	Members bool
 	// Users may talk in any case: they are named in the config.
 	Users []string
@@ -199,7 +199,7 @@ type Access struct {
 func (a Access) NeedsProfile(user string) bool { return a.Members && !slices.Contains(a.Users, user) }
 
 // May tells whether a person may talk to a brain, and else why not. A nil profile is
-// one that Slack would not give: doubt is no (R7).
+// one that Slack would not give: for permission, doubt is no.
 func (a Access) May(user string, p *Profile) (bool, Reason) {
 	switch {
 	case user == "":
@@ -210,10 +210,14 @@ func (a Access) May(user string, p *Profile) (bool, Reason) {
 		return false, ReasonNotMember
 	case p == nil || p.ID != user:
 		return false, ReasonUnknown
-	case p.Team != "" && p.Team != a.Team:
+	case p.Stranger:
 		return false, ReasonOutsider
-	case p.Guest || p.Bot || p.Deleted:
+	case !p.Member:
 		return false, ReasonNotMember
 	}
 	return true, ""
 }
+
+// ReasonNoHandOff is why a seat's line that might have been a hand-off was declined: read
+// back from Slack, it was none. Nothing is said about it, or two seats would talk for ever.
+const ReasonNoHandOff Reason = "no_hand_off"

@@ -53,7 +53,7 @@ func channelLine(text string) Line {
 }
 
 func TestEngage_APersonsLine(t *testing.T) {
-	alone := ThreadFacts{People: []string{"U1"}, Seats: []string{"smith"}}
+	alone := ThreadFacts{People: []string{"U1"}, Seats: []string{"smith"}, RootSeen: true}
 	dm := channelLine("hello")
 	dm.Channel, dm.ChannelType = "D1", "im"
 	mpim := channelLine("hello")
@@ -69,10 +69,11 @@ func TestEngage_APersonsLine(t *testing.T) {
 		"mentions it, says the event":           {line: channelLine("hello"), mentioned: true, want: Owed},
 		"mentions another":                      {line: channelLine("<@UTRIN> hello"), want: Noted},
 		"only that person and that seat":        {line: channelLine("hello"), facts: alone, want: Owed},
-		"another person is in the thread":       {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1", "U2"}, Seats: []string{"smith"}}, want: Noted},
-		"another seat is in the thread":         {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1"}, Seats: []string{"smith", "trinity"}}, want: Noted},
-		"the seat is not in the thread":         {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1"}}, want: Noted},
-		"only another seat is in it":            {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1"}, Seats: []string{"trinity"}}, want: Noted},
+		"another person is in the thread":       {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1", "U2"}, Seats: []string{"smith"}, RootSeen: true}, want: Noted},
+		"another seat is in the thread":         {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1"}, Seats: []string{"smith", "trinity"}, RootSeen: true}, want: Noted},
+		"the seat is not in the thread":         {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1"}, RootSeen: true}, want: Noted},
+		"only another seat is in it":            {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1"}, Seats: []string{"trinity"}, RootSeen: true}, want: Noted},
+		"who began the thread is unknown":       {line: channelLine("hello"), facts: ThreadFacts{People: []string{"U1"}, Seats: []string{"smith"}}, want: Noted},
 		"several people's DM is like a channel": {line: mpim, want: Noted},
 		"nothing at all":                        {line: channelLine("hello"), want: Noted},
 	} {
@@ -88,7 +89,7 @@ func TestEngage_NoOtherAuthor(t *testing.T) {
 	dm := channelLine("<@USMITH> hello")
 	dm.Channel, dm.ChannelType = "D1", "im"
 	for _, author := range []Author{Self, OtherBot, Dispatcher, Webhook, Schedule, ""} {
-		require.Equal(t, Noted, Engage(dm, author, smith, true, ThreadFacts{People: []string{"U1"}, Seats: []string{"smith"}}).State, "%s", author)
+		require.Equal(t, Noted, Engage(dm, author, smith, true, ThreadFacts{People: []string{"U1"}, Seats: []string{"smith"}, RootSeen: true}).State, "%s", author)
 	}
 }
 
@@ -99,7 +100,7 @@ func TestEngage_ASeatsLineOnlyWhenItMayBeAHandOff(t *testing.T) {
 	line.Raw = json.RawMessage(`{"metadata":{"event_type":"smith_handoff"}}`)
 	require.Equal(t, Owed, Engage(line, Sibling, smith, false, ThreadFacts{}).State)
 	line.Raw = json.RawMessage(`{"metadata":{"event_type":"smith_post"}}`)
-	require.Equal(t, Noted, Engage(line, Sibling, smith, false, ThreadFacts{}).State)
+	require.Equal(t, Noted, Engage(line, Sibling, smith, true, ThreadFacts{}).State, "an answer that mentions the seat")
 }
 
 func TestEngage_ALineOlderThanTheStop(t *testing.T) {
@@ -160,7 +161,8 @@ func TestOverHops_CountsTheLimitIn(t *testing.T) {
 }
 
 func TestAccess_MembersOnlyByDefault(t *testing.T) {
-	members := Access{Team: "T1", Members: true, Users: []string{"UOWNER"}}
+	members := Access{Members: true, Users: []string{"UOWNER"}}
+	list := Access{Users: []string{"U1"}}
 	for name, c := range map[string]struct {
 		access  Access
 		user    string
@@ -168,20 +170,18 @@ func TestAccess_MembersOnlyByDefault(t *testing.T) {
 		ok      bool
 		reason  Reason
 	}{
-		"a member":                  {members, "U1", &Profile{ID: "U1", Team: "T1"}, true, ""},
-		"a member, no team said":    {members, "U1", &Profile{ID: "U1"}, true, ""},
-		"a guest":                   {members, "U1", &Profile{ID: "U1", Team: "T1", Guest: true}, false, ReasonNotMember},
-		"a bot":                     {members, "U1", &Profile{ID: "U1", Team: "T1", Bot: true}, false, ReasonNotMember},
-		"deleted":                   {members, "U1", &Profile{ID: "U1", Team: "T1", Deleted: true}, false, ReasonNotMember},
-		"of another team":           {members, "U1", &Profile{ID: "U1", Team: "T2"}, false, ReasonOutsider},
+		"a member":                  {members, "U1", &Profile{ID: "U1", Member: true}, true, ""},
+		"a guest":                   {members, "U1", &Profile{ID: "U1"}, false, ReasonNotMember},
+		"of another team":           {members, "U1", &Profile{ID: "U1", Stranger: true}, false, ReasonOutsider},
+		"doubly described":          {members, "U1", &Profile{ID: "U1", Stranger: true, Member: true}, false, ReasonOutsider},
 		"unknown":                   {members, "U1", nil, false, ReasonUnknown},
-		"another one's profile":     {members, "U1", &Profile{ID: "U2", Team: "T1"}, false, ReasonUnknown},
-		"nobody":                    {members, "", &Profile{}, false, ReasonUnknown},
+		"another one's profile":     {members, "U1", &Profile{ID: "U2", Member: true}, false, ReasonUnknown},
+		"nobody":                    {members, "", &Profile{Member: true}, false, ReasonUnknown},
 		"named in the config":       {members, "UOWNER", nil, true, ""},
-		"a list, and on it":         {Access{Team: "T1", Users: []string{"U1"}}, "U1", nil, true, ""},
-		"a list, and not on it":     {Access{Team: "T1", Users: []string{"U1"}}, "U2", &Profile{ID: "U2", Team: "T1"}, false, ReasonNotMember},
-		"nobody at all may talk":    {Access{Team: "T1"}, "U1", &Profile{ID: "U1", Team: "T1"}, false, ReasonNotMember},
-		"a guest named by the list": {Access{Team: "T1", Users: []string{"U1"}}, "U1", &Profile{ID: "U1", Guest: true}, true, ""},
+		"a list, and on it":         {list, "U1", nil, true, ""},
+		"a list, and not on it":     {list, "U2", &Profile{ID: "U2", Member: true}, false, ReasonNotMember},
+		"nobody at all may talk":    {Access{}, "U1", &Profile{ID: "U1", Member: true}, false, ReasonNotMember},
+		"a guest named by the list": {list, "U1", &Profile{ID: "U1"}, true, ""},
 	} {
 		ok, reason := c.access.May(c.user, c.profile)
 		require.Equal(t, c.ok, ok, name)
