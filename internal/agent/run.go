@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// once executes the CLI once.
+func (r *Runner) once(ctx context.Context, path string, spec Spec, resume bool, started func(Process) error) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{}, endOf(ctx)
+	}
+	s, err := r.takeSupervisor()
+	if err != nil {
+		return Result{}, err
+	}
+	defer s.release()
+	begin := time.Now()
+	s.order(order{Job: &job{RunID: spec.RunID, Argv: argv(path, spec, resume), Env: marked(r.env, spec.RunID), Dir: spec.Dir}})
+	rep, ok := s.first(ctx)
+	go r.prepare()
+	switch {
+	case !ok: // it died with the job: the CLI may run, but it was given no prompt
+		_, err := KillRun(context.WithoutCancel(ctx), spec.RunID)
+		return Result{}, errors.Join(errNoSupervisor, err)
+	case rep.Busy && ctx.Err() != nil:
+		return Result{}, endOf(ctx)
+	case rep.Busy:
+		return Result{}, ErrBusy
+	case rep.Started == nil:
+		return Result{}, fmt.Errorf("start the agent: %s", r.secrets.scrub(rep.Failed))
+	}
+	err = started(*rep.Started)
+	if err == nil && ctx.Err() != nil {
+		err = endOf(ctx)
+	}
+	if err != nil { // it was given no prompt, so there is nothing to end in good order
+		s.order(order{Stop: true, Now: true})
+		_, werr := r.await(ctx, s, *rep.Started, events{})
+		return Result{}, errors.Join(err, werr)
+	}
+	return r.converse(ctx, s, spec, resume, *rep.Started, begin)
+}
+
+// first waits for what becomes of the job; false when the supervisor is gone.
+func (s *supervisor) first(ctx context.Context) (report, bool) {
+	done := ctx.Done()
+	for {
+		select {
+		case rep, ok := <-s.reports:
+			return rep, ok
+		case <-done:
+			s.order(order{Stop: true})
+			done = nil
+		}
+	}
+}
+
+// converse gives the prompt, reads the answer, and waits for the end.
+func (r *Runner) converse(ctx context.Context, s *supervisor, spec Spec, resume bool, p Process, begin time.Time) (Result, error) {
+	limit := spec.MaxOutput
+	if limit <= 0 {
+		limit = DefaultMaxOutput
+	}
+	var (
+		streams sync.WaitGroup
+		out     output
+		readErr error
+		stderr  tail
+	)
+	answered := make(chan struct{}, 1)
+	tooMuch := make(chan struct{})
+	streams.Go(func() {
+		_, _ = io.WriteString(s.stdin, spec.Prompt) // a CLI that reads no more has its own reason
+		_ = s.stdin.Close()
+	})
+	streams.Go(func() { _, _ = io.Copy(&stderr, s.stderr) })
+	streams.Go(func() {
+		out, readErr = readStream(s.stdout, limit, func() {
+			select {
+			case answered <- struct{}{}:
+			default:
+			}
+		})
+		if readErr != nil {
+			close(tooMuch)
+			_, _ = io.Copy(io.Discard, s.stdout)
+		}
+	})
+	end, err := r.await(ctx, s, p, events{answered: answered, tooMuch: tooMuch})
+	if err != nil {
+		return Result{}, err // something may still hold the streams open
+	}
+	streams.Wait()
+	return r.conclude(ctx, spec, resume, out, readErr, end, stderr.text(r.secrets), time.Since(begin))
+}
+
+// events are what a run's output says while it runs.
+type events struct{ answered, tooMuch <-chan struct{} }
+
+// await waits until nothing of the run is alive, and returns how the CLI ended. It
+// fails only if that cannot be had.
+func (r *Runner) await(ctx context.Context, s *supervisor, p Process, ev events) (exit, error) {
+	end := exit{Code: -1, Signal: "SIGKILL"} // what it is if the supervisor was killed
+	done := ctx.Done()
+	var late <-chan time.Time
+	for {
+		select {
+		case rep, ok := <-s.reports:
+			if !ok { // the supervisor was killed: do its work
+				_, err := Kill(context.WithoutCancel(ctx), p)
+				return end, err
+			}
+			if rep.Exited != nil {
+				end = *rep.Exited
+			}
+			if rep.Clean {
+				return end, nil
+			}
+		case <-done:
+			s.order(order{Stop: true})
+			done = nil
+		case <-ev.answered:
+			if late == nil {
+				late = time.After(linger)
+			}
+		case <-late:
+			s.order(order{Stop: true})
+		case <-ev.tooMuch:
+			s.order(order{Stop: true, Now: true})
+			ev.tooMuch = nil
+		}
+	}
+}
+
+// endOf says why a run's context ended.
+func endOf(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrTimeout) {
+		return ErrTimeout
+	}
+	return fmt.Errorf("%w: %w", ErrStopped, cause)
+}
+
+// conclude makes a run's result or error out of how it ended. An answer that is
+// there counts, even if the CLI ended badly after it.
+func (r *Runner) conclude(ctx context.Context, spec Spec, resume bool, out output, readErr error, end exit, stderr string, took time.Duration) (Result, error) {
+	if out.result != nil && !out.result.IsError && readErr == nil {
+		return Result{
+			Text: r.secrets.scrub(out.text), SessionID: spec.SessionID, Model: out.model, Duration: took,
+			CostUSD: out.result.TotalCostUSD, Turns: int(out.result.NumTurns),
+		}, nil
+	}
+	if ctx.Err() != nil {
+		return Result{}, endOf(ctx)
+	}
+	if readErr != nil {
+		return Result{}, fmt.Errorf("read the agent's output: %w", readErr)
+	}
+	if err := out.failure(); err != nil {
+		var api *APIError
+		if errors.As(err, &api) {
+			api.Message = plain(r.secrets.scrub(api.Message))
+		}
+		return Result{}, err
+	}
+	if out.result != nil && len(out.result.Errors) > 0 {
+		stderr = strings.TrimSpace(stderr + " " + plain(r.secrets.scrub(strings.Join(out.result.Errors, "; "))))
+	}
+	if end.Code != 0 || out.result != nil {
+		if !out.begun {
+			if wrong := asWrongSession(stderr, resume); wrong != nil {
+				return Result{}, wrong
+			}
+		}
+		return Result{}, &ExitError{Code: end.Code, Signal: end.Signal, Stderr: stderr}
+	}
+	return Result{}, fmt.Errorf("%w: %d bytes, no result", ErrUnreadable, out.bytes)
+}

@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// readyPatience bounds the start of a supervisor.
+const readyPatience = 20 * time.Second
+
+// errNoSupervisor: the supervisor went away before the CLI was started.
+var errNoSupervisor = errors.New("the agent's supervisor ended before the agent started")
+
+// supervisor is the worker's end of one.
+type supervisor struct {
+	cmd     *exec.Cmd
+	orders  *json.Encoder
+	control *os.File
+	reports chan report // closed when the supervisor is gone
+	stdin   *os.File
+	stdout  *os.File
+	stderr  *os.File
+}
+
+// takeSupervisor returns the one that is kept ready, or a new one, and has the next
+// made ready: the start of this binary (its packages' initialisation) is then not
+// in the way of a run.
+func (r *Runner) takeSupervisor() (*supervisor, error) {
+	r.mu.Lock()
+	s := r.spare
+	r.spare = nil
+	r.mu.Unlock()
+	if s != nil {
+		select {
+		case <-s.reports: // it has nothing to say before it has a job: it is dead
+			s.release()
+		default:
+			return s, nil
+		}
+	}
+	return newSupervisor()
+}
+
+// prepare makes the next supervisor ready.
+func (r *Runner) prepare() {
+	r.mu.Lock()
+	need := r.spare == nil && !r.closed
+	r.mu.Unlock()
+	if !need {
+		return
+	}
+	s, err := newSupervisor()
+	if err != nil {
+		r.log.Warn("no agent supervisor could be made ready", "error", err)
+		return
+	}
+	r.mu.Lock()
+	if r.spare == nil && !r.closed {
+		r.spare, s = s, nil
+	}
+	r.mu.Unlock()
+	if s != nil {
+		s.release()
+	}
+}
+
+func newSupervisor() (*supervisor, error) {
+	if os.Getenv(superviseEnv) != "" {
+		return nil, errors.New("start the agent's supervisor: this program must call agent.MaybeSupervise first in its main")
+	}
+	pipes := make([]*os.File, 0, 10)
+	closeAll := func(fs []*os.File) {
+		for _, f := range fs {
+			_ = f.Close()
+		}
+	}
+	for range 5 { // stdin, stdout, stderr, control, status
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeAll(pipes)
+			return nil, fmt.Errorf("start the agent's supervisor: %w", err)
+		}
+		pipes = append(pipes, r, w)
+	}
+	theirs := []*os.File{pipes[0], pipes[3], pipes[5], pipes[6], pipes[9]}
+	ours := []*os.File{pipes[1], pipes[2], pipes[4], pipes[7], pipes[8]}
+	cmd := exec.Command("/proc/self/exe", superviseArg)
+	cmd.Args[0] = "smith-agent-supervisor"
+	cmd.Env = []string{superviseEnv + "=1"}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	cmd.ExtraFiles = theirs[3:]
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is not for it
+	err := cmd.Start()
+	closeAll(theirs)
+	if err != nil {
+		closeAll(ours)
+		return nil, fmt.Errorf("start the agent's supervisor: %w", err)
+	}
+	s := &supervisor{
+		cmd: cmd, stdin: ours[0], stdout: ours[1], stderr: ours[2], control: ours[3],
+		orders: json.NewEncoder(ours[3]), reports: make(chan report, 8),
+	}
+	go s.listen(ours[4])
+	select {
+	case rep, ok := <-s.reports:
+		if ok && rep.Ready {
+			return s, nil
+		}
+		s.release()
+		return nil, fmt.Errorf("start the agent's supervisor: %w: does this program call agent.MaybeSupervise first in its main? %s", errNoSupervisor, rep.Failed)
+	case <-time.After(readyPatience):
+		_ = cmd.Process.Kill()
+		s.release()
+		return nil, errors.New("start the agent's supervisor: it did not become ready")
+	}
+}
+
+// listen passes reports on until the supervisor is gone, and takes it in.
+func (s *supervisor) listen(status *os.File) {
+	defer close(s.reports)
+	dec := json.NewDecoder(status)
+	for {
+		var r report
+		if err := dec.Decode(&r); err != nil {
+			break
+		}
+		s.reports <- r
+	}
+	_ = status.Close()
+	_ = s.cmd.Wait()
+}
+
+// order sends one; a supervisor that is gone is noticed by its reports.
+func (s *supervisor) order(o order) { _ = s.orders.Encode(o) }
+
+// release lets go of the supervisor: it ends what it still runs, and itself.
+func (s *supervisor) release() {
+	for _, f := range []io.Closer{s.control, s.stdin, s.stdout, s.stderr} {
+		_ = f.Close()
+	}
+	go func() {
+		for range s.reports { // until it is gone
+		}
+	}()
+}

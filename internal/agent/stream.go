@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine bounds one line of the CLI's output, in bytes. A longer one that is not
+// the result (an image that a tool read) is skipped.
+const maxLine = 4 << 20
+
+// The lines of `--output-format stream-json --verbose` that are relied on, one JSON
+// object each:
+//
+//	{"type":"system","subtype":"init","session_id","model",…}       first
+//	{"type":"system","subtype":"api_retry","error_status","error"}  before each retry
+//	{"type":"assistant","message":{"model",…},"error"}              error: set when the text is the CLI's own
+//	{"type":"result","subtype","is_error","result","errors","session_id","num_turns",
+//	 "duration_ms","total_cost_usd","api_error_status","terminal_reason"}  at the end
+//
+// An API error is a result with subtype "success", is_error true, exit code 1, and
+// api_error_status null when the CLI gave up after retries or got no response.
+// After the result more system lines may come, and another result.
+type wireLine struct {
+	Type        string  `json:"type"`
+	Subtype     string  `json:"subtype"`
+	SessionID   string  `json:"session_id"`
+	Model       string  `json:"model"`
+	Error       any     `json:"error"`
+	ErrorStatus float64 `json:"error_status"`
+	Message     struct {
+		Model string `json:"model"`
+	} `json:"message"`
+
+	IsError        bool     `json:"is_error"`
+	Result         string   `json:"result"`
+	Errors         []string `json:"errors"`
+	NumTurns       float64  `json:"num_turns"`
+	DurationMS     float64  `json:"duration_ms"`
+	TotalCostUSD   float64  `json:"total_cost_usd"`
+	APIErrorStatus float64  `json:"api_error_status"`
+}
+
+// output is what a stream said.
+type output struct {
+	// begun: the CLI took the prompt up.
+	begun       bool
+	result      *wireLine
+	text        string
+	model       string
+	errorKind   string
+	retryStatus int
+	retryKind   string
+	bytes       int64
+	// unread counts lines that were no JSON object of a known shape.
+	unread int
+}
+
+// readStream reads a CLI's standard output to its end. onResult is called at each
+// result line. It fails with ErrOutput beyond limit bytes, or for a result that is
+// longer than a line may be; otherwise only as src does.
+func readStream(src io.Reader, limit int64, onResult func()) (output, error) {
+	var out output
+	r := bufio.NewReaderSize(src, 64<<10)
+	for {
+		line, skipped, err := readLine(r, limit, &out.bytes)
+		if skipped && bytes.HasPrefix(line, []byte(`{"type":"result"`)) {
+			return out, fmt.Errorf("%w: its result has more than %d bytes", ErrOutput, maxLine)
+		}
+		if skipped {
+			out.unread++
+		} else if out.take(line) {
+			onResult()
+		}
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+}
+
+// readLine returns one line, or the first maxLine bytes of a longer one and skipped.
+func readLine(r *bufio.Reader, limit int64, total *int64) (line []byte, skipped bool, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		*total += int64(len(part))
+		if *total > limit {
+			return line, true, fmt.Errorf("%w: more than %d bytes", ErrOutput, limit)
+		}
+		if room := maxLine - len(line); len(part) > room {
+			line, skipped = append(line, part[:room]...), true
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, skipped, err
+		}
+	}
+}
+
+// take reads one line and tells whether it was a result.
+func (o *output) take(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return false
+	}
+	var w wireLine
+	if json.Unmarshal(line, &w) != nil || w.Type == "" {
+		o.unread++
+		return false
+	}
+	switch w.Type {
+	case "system":
+		switch w.Subtype {
+		case "init":
+			o.begun = true
+			o.model = w.Model
+		case "api_retry":
+			o.retryStatus = int(w.ErrorStatus)
+			o.retryKind, _ = w.Error.(string)
+		}
+	case "assistant":
+		o.begun = true
+		o.errorKind, _ = w.Error.(string)
+		if m := w.Message.Model; m != "" && m != "<synthetic>" {
+			o.model = m
+			o.retryStatus, o.retryKind = 0, ""
+		}
+	case "result":
+		o.result = &w
+		if w.Result != "" {
+			o.text = w.Result
+		}
+		return true
+	}
+	return false
+}
+
+// failure reads an error out of a result, nil when it is none.
+func (o *output) failure() error {
+	w := o.result
+	if w == nil || !w.IsError {
+		return nil
+	}
+	e := &APIError{Status: int(w.APIErrorStatus), Kind: o.errorKind, Message: w.Result}
+	if e.Status == 0 && e.Kind == "" {
+		return nil // an error of the CLI's own
+	}
+	if e.Status == 0 && o.retryStatus != 0 && e.Kind != "authentication_failed" {
+		e.Status, e.Kind = o.retryStatus, o.retryKind
+	}
+	return e
+}
