@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+
+	"agentsmith/rules"
+)
+
+// Facts is what is on record when a line is decided about; it is read inside the
+// transaction that writes the decision.
+type Facts struct {
+	// Line is the line as it stands, with its newest text: decide by it, since the copy
+	// at hand may be an older one.
+	Line rules.Line
+	// Prior is this seat's row for this line, nil if it never saw it.
+	Prior *Row
+	// People are the users who wrote in the thread, of whatever team, this line's among them.
+	People []string
+	// Seats are the seats that take part in the thread: a line there engaged them, or
+	// they posted in it.
+	Seats []string
+	// RootSeen: the thread's first message is on record. Without it, People may lack the
+	// one who began the thread.
+	RootSeen bool
+	// StopTS is the ts of the newest stop that covers the thread for this seat, "" for none (D4).
+	StopTS string
+}
+
+// Verdict is what is decided about a line: noted, owed, or declined with a reason.
+type Verdict struct {
+	State     rules.State
+	Reason    rules.Reason
+	Mentioned bool
+}
+
+func (s *Store) facts(ctx context.Context, q query, seat string, line rules.Line, prior *Row) (Facts, error) {
+	f := Facts{Line: line, Prior: prior}
+	t := line.Thread()
+	var err error
+	rows, err := q.rows(ctx, `SELECT DISTINCT m.user_id FROM messages m
+		WHERE m.team = $1 AND m.channel = $2 AND m.root = $3 AND m.human = 1 AND m.user_id <> ''
+		ORDER BY m.user_id`, t.Team, t.Channel, t.Root)
+	if f.People, err = texts(rows, err); err != nil {
+		return f, err
+	}
+	rows, err = q.rows(ctx, `SELECT l.seat FROM ledger l
+			WHERE l.team = $1 AND l.channel = $2 AND l.root = $3 AND l.state <> 'noted'
+		UNION SELECT p.seat FROM posts p
+			WHERE p.team = $1 AND p.channel = $2 AND p.root = $3 AND p.ts <> ''
+		ORDER BY 1`, t.Team, t.Channel, t.Root)
+	if f.Seats, err = texts(rows, err); err != nil {
+		return f, err
+	}
+	if line.Root == line.TS {
+		f.RootSeen = true
+	} else {
+		root, err := getMessage(ctx, q, rules.LineKey{Team: t.Team, Channel: t.Channel, TS: t.Root})
+		if err != nil {
+			return f, err
+		}
+		f.RootSeen = root != nil && root.present
+	}
+	f.StopTS, err = newestStop(ctx, q, seat, t)
+	return f, err
+}

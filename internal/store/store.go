@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// The errors that callers tell apart.
+var (
+	// ErrNotFound: what was asked for is not on record.
+	ErrNotFound = errors.New("not on record")
+	// ErrInvalid: the caller's own argument can never be stored (a bad ts, a state that
+	// is no outcome); trying again is useless.
+	ErrInvalid = errors.New("invalid")
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("store is closed")
+)
+
+// patience ends a call whose context has no earlier deadline: a store that is
+// down or locked must not hold an envelope's ack for ever (L2).
+const patience = 10 * time.Second
+
+// Store is the SQL store. Its methods may be used from many goroutines.
+type Store struct {
+	name  string // what errors call it; never a secret
+	w     *writer
+	read  *readers
+	close []func() error
+	now   func() time.Time
+	log   *slog.Logger
+}
+
+// Option changes how Open builds a Store.
+type Option func(*Store)
+
+// WithClock replaces the clock behind UpdatedAt, OverdueLines and CostSince.
+func WithClock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
+
+// WithLogger replaces slog.Default for what Open reports (migrations).
+func WithLogger(l *slog.Logger) Option { return func(s *Store) { s.log = l } }
+
+// Open opens the store at url, creates it and brings its tables up to date where
+// needed, and proves that it can be written. A plain path or a file: URL is SQLite.
+// It refuses a database of a newer program.
+func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
+	s := &Store{now: time.Now, log: slog.Default()}
+	for _, o := range opts {
+		o(s)
+	}
+	if err := s.openSQLite(ctx, url); err != nil {
+		return nil, err
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close waits for writes that have begun and closes the store.
+func (s *Store) Close() error {
+	var errs []error
+	if s.w != nil {
+		errs = append(errs, s.w.close())
+	}
+	for _, c := range s.close {
+		errs = append(errs, c())
+	}
+	return errors.Join(errs...)
+}
+
+// Ping proves that the store can be read and that its write lock can be had: for
+// /healthz (T6).
+func (s *Store) Ping(ctx context.Context) error {
+	return s.write(ctx, "check the store", func(ctx context.Context, q query) error {
+		var n int
+		return q.row(ctx, `SELECT COUNT(*) FROM stops`).Scan(&n)
+	})
+}
+
+// write runs fn in one transaction that is durable when write returns nil. fn may be
+// run again after a failed try and may run after ctx has ended, so what it captures
+// is not to be read when write returns an error.
+func (s *Store) write(ctx context.Context, what string, fn func(context.Context, query) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.wrap(what, s.w.do(ctx, fn))
+}
+
+// view runs fn over the readers, without a transaction.
+func (s *Store) view(ctx context.Context, what string, fn func(context.Context, query) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return s.wrap(what, fn(ctx, s.read))
+}
+
+func (s *Store) wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return fmt.Errorf("store %s: %s: %w", s.name, what, err)
+}
+
+// micros is the store's clock as it is stored.
+func (s *Store) micros() int64 { return s.now().UnixMicro() }
+
+// timeOf is the reverse of micros; 0 is the zero time.
+func timeOf(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us)
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// writer runs every write of this process on one connection, one after the other.
+// Writes that wait together share one commit, and so one sync to the disk: each is
+// answered only after that commit, so nothing is acknowledged early. A write that
+// fails is undone alone, by its savepoint.
+type writer struct {
+	open func(context.Context) (session, error)
+	ops  chan *op
+	quit chan struct{}
+	done chan struct{}
+	ses  session // owned by run
+}
+
+// session is the connection of the writer.
+type session interface {
+	query
+	// begin takes the database's write lock or fails with an error that busy reports.
+	begin(context.Context) error
+	busy(error) bool
+	close() error
+}
+
+type op struct {
+	ctx   context.Context
+	fn    func(context.Context, query) error
+	reply chan error
+}
+
+// batchMax bounds how many writes share a commit, so that the first of them need
+// not wait long for the last.
+const batchMax = 64
+
+func newWriter(open func(context.Context) (session, error)) *writer {
+	w := &writer{open: open, ops: make(chan *op), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// do hands fn to the writer and waits for its commit, at most until ctx ends: what
+// became of fn is then unknown, as with any database.
+func (w *writer) do(ctx context.Context, fn func(context.Context, query) error) error {
+	o := &op{ctx: ctx, fn: fn, reply: make(chan error, 1)}
+	select {
+	case <-w.quit:
+		return ErrClosed
+	default:
+	}
+	select {
+	case w.ops <- o:
+	case <-w.quit:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the writes before it: %w", ctx.Err())
+	}
+	select {
+	case err := <-o.reply:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the disk: %w", ctx.Err())
+	}
+}
+
+func (w *writer) close() error {
+	close(w.quit)
+	<-w.done
+	return nil
+}
+
+func (w *writer) run() {
+	defer close(w.done)
+	defer w.drop()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case o := <-w.ops:
+			w.batch(w.gather(o))
+		}
+	}
+}
+
+// gather returns first and every write that waits right now.
+func (w *writer) gather(first *op) []*op {
+	ops := []*op{first}
+	for len(ops) < batchMax {
+		select {
+		case o := <-w.ops:
+			ops = append(ops, o)
+		default:
+			return ops
+		}
+	}
+	return ops
+}
+
+func (w *writer) batch(ops []*op) {
+	ops, err := w.begin(ops)
+	if err == nil && len(ops) > 0 {
+		err = w.commit(ops)
+	}
+	if err == nil {
+		return
+	}
+	for _, o := range ops {
+		select {
+		case o.reply <- err:
+		default: // it was answered with its own error
+		}
+	}
+}
+
+// begin takes the write lock for those of ops that still wait for it. Another process
+// holds the lock for about one commit, so it is asked for often.
+func (w *writer) begin(ops []*op) ([]*op, error) {
+	pause := 200 * time.Microsecond
+	for {
+		waiting := ops[:0]
+		for _, o := range ops {
+			if err := o.ctx.Err(); err != nil {
+				o.reply <- fmt.Errorf("waiting for the write lock: %w", err)
+				continue
+			}
+			waiting = append(waiting, o)
+		}
+		ops = waiting
+		if len(ops) == 0 {
+			return nil, nil
+		}
+		err := w.tryBegin(ops[0].ctx)
+		if err == nil {
+			return ops, nil
+		}
+		if w.ses == nil || !w.ses.busy(err) {
+			w.drop()
+			return ops, err
+		}
+		select {
+		case <-w.quit:
+			return ops, errors.Join(ErrClosed, err)
+		case <-time.After(pause):
+		}
+		pause = min(pause*3/2, 5*time.Millisecond)
+	}
+}
+
+func (w *writer) tryBegin(ctx context.Context) error {
+	if w.ses == nil {
+		ses, err := w.open(ctx)
+		if err != nil {
+			return err
+		}
+		w.ses = ses
+	}
+	return w.ses.begin(ctx)
+}
+
+// commit runs ops and commits them. Inside the transaction nothing is cancelled: it
+// is short, and a cancelled one would take the others of the batch with it.
+func (w *writer) commit(ops []*op) error {
+	ctx := context.Background()
+	alone := len(ops) == 1
+	ok := ops[:0:0]
+	for _, o := range ops {
+		if !alone {
+			if _, err := w.ses.exec(ctx, `SAVEPOINT op`); err != nil {
+				return w.abort(ctx, err)
+			}
+		}
+		err := call(ctx, o.fn, w.ses)
+		if alone && err != nil {
+			return w.abort(ctx, err)
+		}
+		if alone {
+			ok = ops
+			break
+		}
+		if err != nil {
+			if _, undo := w.ses.exec(ctx, `ROLLBACK TO op`); undo != nil {
+				return w.abort(ctx, errors.Join(err, undo))
+			}
+		}
+		if _, rel := w.ses.exec(ctx, `RELEASE op`); rel != nil {
+			return w.abort(ctx, errors.Join(err, rel))
+		}
+		if err != nil {
+			o.reply <- err
+			continue
+		}
+		ok = append(ok, o)
+	}
+	if _, err := w.ses.exec(ctx, `COMMIT`); err != nil {
+		return w.abort(ctx, fmt.Errorf("commit: %w", err))
+	}
+	for _, o := range ok {
+		o.reply <- nil
+	}
+	return nil
+}
+
+// abort undoes the transaction and returns err. A connection that cannot even undo
+// is given up; the next write opens another.
+func (w *writer) abort(ctx context.Context, err error) error {
+	if _, undo := w.ses.exec(ctx, `ROLLBACK`); undo != nil {
+		w.drop()
+	}
+	return err
+}
+
+func (w *writer) drop() {
+	if w.ses != nil {
+		_ = w.ses.close() // it is given up: its error is of no use to anyone
+		w.ses = nil
+	}
+}
+
+// call runs fn; a panic in it (a caller's decision) is that write's error, not the
+// end of the writer.
+func call(ctx context.Context, fn func(context.Context, query) error, q query) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return fn(ctx, q)
+}
