@@ -4,11 +4,12 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 )
 
 // How an answer is posted. An agent writes standard markdown, and Slack has a block
@@ -33,23 +34,35 @@ const PartLimit = 11_000
 // joiner is U+2060: no width, and no line breaks at it.
 const joiner = "\u2060"
 
-// The spellings of one character that a markdown reader may turn into it.
-const (
-	lessThan = `(?:<|&lt;?|&LT;?|&#0*60;?|&#[xX]0*3[cC];?)`
-	escaped  = `\\*`
-	at       = `(?:@|&commat;|&#0*64;?|&#[xX]0*40;?)`
-	bang     = `(?:!|&excl;|&#0*33;?|&#[xX]0*21;?)`
-	hash     = `(?:#|&num;|&#0*35;?|&#[xX]0*23;?)`
-)
-
 var (
 	// token is the beginning of a Slack token that mentions: <@…, <#C…, <!here….
-	token = regexp.MustCompile(`(?i)(` + lessThan + `)(` + escaped + `(?:` + at + `|` + hash + escaped + `[a-z0-9]|` + bang + escaped + `[a-z]))`)
+	token = regexp.MustCompile(`(` + spelled("<") + `)(` + slashes + `(?:` + spelled("@") + `|` + spelled("#") + slashes + `[A-Za-z0-9&]|` +
+		spelled("!") + slashes + many + `|` + spelled("!") + slashes + `(?:` + spelled("subteam") + `|` + spelled("date") + `)))`)
 	// broadcast is a name that addresses many, as people type it.
-	broadcast = regexp.MustCompile(`(?i)(^|[^a-z0-9_]|\\)(` + at + `)(` + escaped + `(?:here|channel|everyone|group)(?:$|[^a-z0-9_]))`)
+	broadcast = regexp.MustCompile(`(^|[^A-Za-z0-9_])(` + spelled("@") + `)(` + slashes + many + `(?:$|[^A-Za-z0-9_]))`)
 	mention   = regexp.MustCompile(`<@([UW][A-Z0-9]{1,30})>`)
 	ansi      = regexp.MustCompile(`\x1b(?:\[[0-9:;<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])`)
 )
+
+// slashes are markdown's escapes, which a reader does not see.
+const slashes = `\\*`
+
+var many = `(?:` + spelled("here") + `|` + spelled("channel") + `|` + spelled("everyone") + `|` + spelled("group") + `)`
+
+// spelled is a pattern of every way to write a word that a markdown reader turns into
+// it: letters of either case, and character references.
+func spelled(word string) string {
+	names := map[rune]string{'<': "|&lt;?|&LT;?", '@': "|&commat;", '!': "|&excl;", '#': "|&num;"}
+	var b strings.Builder
+	for _, r := range word {
+		b.WriteString(`(?:` + regexp.QuoteMeta(string(r)) + names[r])
+		for _, r := range []rune{r, unicode.ToUpper(r)} {
+			fmt.Fprintf(&b, `|%s|&#0*%d;?|&#[xX]0*(?i:%x);?`, regexp.QuoteMeta(string(r)), r, r)
+		}
+		b.WriteString(`)`)
+	}
+	return b.String()
+}
 
 // StripControls takes out of text what is not text: terminal control sequences, control
 // characters other than newline and tab, bytes that are no UTF-8, and the characters
@@ -102,9 +115,10 @@ func keepingMentions(text string, allowed []string, clean func(string) string) s
 }
 
 func defuse(s string) string {
-	s = token.ReplaceAllString(s, "${1}"+joiner+"${2}")
-	// Names that share the character between them need a second look.
-	for range 2 {
+	// Spellings that share a character need a second look.
+	for before := ""; before != s; {
+		before = s
+		s = token.ReplaceAllString(s, "${1}"+joiner+"${2}")
 		s = broadcast.ReplaceAllString(s, "${1}${2}"+joiner+"${3}")
 	}
 	return s
@@ -167,9 +181,8 @@ func SafeFileName(name string) string {
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 && len(name)-dot <= 16 {
 		name, ext = name[:dot], name[dot:]
 	}
-	for len(name)+len(ext) > maxFileName {
-		_, size := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-size]
+	if len(name)+len(ext) > maxFileName {
+		name = strings.TrimRight(strings.ToValidUTF8(name[:maxFileName-len(ext)], ""), ". ")
 	}
 	if name == "" {
 		name = "file"

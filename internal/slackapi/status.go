@@ -9,15 +9,15 @@ import (
 	"agentsmith/rules"
 )
 
-// SetStatus shows under the thread that the seat is at work (B7). status is what
-// people read after the seat's name ("is thinking…"); loading is the one loading
-// message, "" for none. Slack drops a status after two minutes: refresh it before.
-// It shows nothing once anything is posted.
-func (c *Client) SetStatus(ctx context.Context, channel, root, status, loading string) error {
+// SetStatus shows under the thread that the seat is at work (B7): status is what
+// people read after the seat's name ("is thinking…"). It is the one loading message
+// too, or Slack would rotate its own. Slack drops a status after two minutes, and
+// with any post: refresh it before.
+func (c *Client) SetStatus(ctx context.Context, channel, root, status string) error {
 	p := slack.AssistantThreadsSetStatusParameters{ChannelID: channel, ThreadTS: root, Status: status}
-	// slack-go joins the loading messages with commas.
-	if loading = strings.ReplaceAll(loading, ",", " "); loading != "" {
-		p.LoadingMessages = []string{loading}
+	if status != "" {
+		// slack-go joins the loading messages with commas.
+		p.LoadingMessages = []string{strings.ReplaceAll(status, ",", " ")}
 	}
 	_, err := c.call(ctx, "assistant.threads.setStatus", func(ctx context.Context, api *slack.Client) error {
 		return api.SetAssistantThreadsStatusContext(ctx, p)
@@ -27,7 +27,7 @@ func (c *Client) SetStatus(ctx context.Context, channel, root, status, loading s
 
 // ClearStatus takes the status away: a stuck one blocks the composer (B7).
 func (c *Client) ClearStatus(ctx context.Context, channel, root string) error {
-	return c.SetStatus(ctx, channel, root, "", "")
+	return c.SetStatus(ctx, channel, root, "")
 }
 
 // Ephemeral shows text to one person only, in the thread when root is not "". It is
