@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ func (s Seats) siblings(name string) []string {
 			out = append(out, n)
 		}
 	}
+	slices.Sort(out)
 	return out
 }
 
@@ -76,8 +78,10 @@ type Agent struct {
 	// DailyCostUSD caps what agents may cost a day, MaxOutput what one may write (X6).
 	DailyCostUSD float64
 	MaxOutput    int64
-	Now          func() time.Time
-	Log          *slog.Logger
+	// Drain is how long a run may go on when the worker stops (T6).
+	Drain time.Duration
+	Now   func() time.Time
+	Log   *slog.Logger
 
 	running running
 }
@@ -87,7 +91,7 @@ type AgentLedger interface {
 	TakeLines(ctx context.Context, turn store.Turn, lines []store.TakeLine) (store.TakeResult, error)
 	LastTurnLine(ctx context.Context, seat string, t rules.Thread) (string, error)
 	NotedSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]store.LineAuthor, error)
-	StopTS(ctx context.Context, seat string, t rules.Thread) (string, error)
+	NewestStop(ctx context.Context, seat string, t rules.Thread) (string, error)
 	RecordStop(ctx context.Context, seat string, t rules.Thread, ts string) (bool, error)
 	SetProcess(ctx context.Context, turnID string, p store.Process) error
 	ThreadProcesses(ctx context.Context, seat string, t rules.Thread) ([]store.TurnProcess, error)
@@ -129,11 +133,33 @@ func (a *Agent) RunAgent(ctx context.Context, in RunAgentInput) (RunAgentResult,
 		return RunAgentResult{}, err
 	}
 	defer run.end()
+	defer a.endWithWorker(ctx, run)()
 	result, err := a.run(ctx, seat, in, lines, last)
-	if err != nil && !errors.As(err, new(*temporal.ApplicationError)) && a.wasStopped(ctx, in, lines) {
+	if err != nil && a.wasStopped(ctx, in, lines) {
+		// Whatever it looks like from here: another worker of the box may have ended it.
 		err = stoppedError()
 	}
 	return result, err
+}
+
+// endWithWorker ends the run when its worker stops and the time to drain is over (T6).
+func (a *Agent) endWithWorker(ctx context.Context, run *turnRun) (unwatch func()) {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-done:
+			return
+		case <-activity.GetWorkerStopChannel(ctx):
+		}
+		drain := time.NewTimer(a.Drain)
+		defer drain.Stop()
+		select {
+		case <-done:
+		case <-drain.C:
+			run.cancel(errWorkerStops)
+		}
+	}()
+	return func() { close(done) }
 }
 
 // take moves the lines from owed to this turn.
@@ -225,7 +251,7 @@ func (a *Agent) wasStopped(ctx context.Context, in RunAgentInput, lines []rules.
 	if errors.Is(context.Cause(ctx), errStopped) {
 		return true
 	}
-	ts, err := a.Ledger.StopTS(context.WithoutCancel(ctx), in.Turn.Seat, in.Turn.Thread)
+	ts, err := a.Ledger.NewestStop(context.WithoutCancel(ctx), in.Turn.Seat, in.Turn.Thread)
 	if err != nil {
 		a.Log.Warn("the newest stop could not be read", "error", err)
 		return false
@@ -283,16 +309,15 @@ func (a *Agent) endProcess(ctx context.Context, p store.TurnProcess) error {
 	return nil
 }
 
-// EndLeftovers ends every agent that an earlier worker of this box left running. A
-// worker calls it before it takes work (B3). alive tells of runs that a worker which
-// still lives has in hand.
-func (a *Agent) EndLeftovers(ctx context.Context, alive func(runID string) bool) error {
+// EndLeftovers ends every agent that earlier workers of this box left running. A worker
+// calls it before it takes work (B3). The agents of a worker that still lives are its own.
+func EndLeftovers(ctx context.Context, a *Agent) error {
 	left, err := a.Ledger.LiveProcesses(ctx, a.Box)
 	if err != nil {
 		return fmt.Errorf("look for agents of an earlier worker: %w", err)
 	}
 	for _, p := range left {
-		if alive(p.RunID) {
+		if agent.Supervised(agent.Process{RunID: p.RunID, PID: p.PID, PGID: p.PGID, Start: p.Start, BootID: p.BootID}) {
 			continue
 		}
 		if err := a.endProcess(ctx, p); err != nil {
@@ -337,7 +362,9 @@ func (a *Agent) agentError(ctx context.Context, in RunAgentInput, err error) err
 	var api *agent.APIError
 	var reason rules.Reason
 	switch {
-	case errors.Is(err, agent.ErrStopped), errors.Is(context.Cause(ctx), errStopped):
+	case errors.Is(context.Cause(ctx), errWorkerStops):
+		return temporal.NewNonRetryableApplicationError("the worker stops", ErrTypeWorkerDied, nil)
+	case errors.Is(err, agent.ErrStopped) && ctx.Err() == nil, errors.Is(context.Cause(ctx), errStopped):
 		return stoppedError()
 	case errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
@@ -361,8 +388,11 @@ func (a *Agent) agentError(ctx context.Context, in RunAgentInput, err error) err
 	return temporal.NewNonRetryableApplicationError(string(reason), ErrTypeAgent, nil, FailureDetails{Reason: reason})
 }
 
-// errStopped is the cause of a context that a stop cancelled.
-var errStopped = errors.New("stopped")
+// The causes of a run's context that was cancelled by us.
+var (
+	errStopped     = errors.New("stopped")
+	errWorkerStops = errors.New("the worker stops")
+)
 
 func stoppedError() error {
 	return temporal.NewNonRetryableApplicationError("stopped", ErrTypeStopped, nil)
@@ -425,16 +455,14 @@ type turnRun struct {
 	done    chan struct{}
 }
 
-// add registers a run. A thread that has one already is refused: two agents never share
-// a directory (B9).
+// add registers a run. An earlier run of the thread, whose worker lost its server for too
+// long, is ended first: two agents never share a directory (B3, B9).
 func (r *running) add(ctx context.Context, turn Turn, lines []rules.Line) (context.Context, *turnRun, error) {
+	if turn.Thread.Root != "" {
+		r.stop(ctx, KillAgentInput{Seat: turn.Seat, Thread: turn.Thread})
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for other := range r.runs {
-		if other.turn.Seat == turn.Seat && other.turn.Thread == turn.Thread && turn.Thread.Root != "" {
-			return nil, nil, fmt.Errorf("another turn of this thread is running: %s", other.turn.ID)
-		}
-	}
 	if r.runs == nil {
 		r.runs = map[*turnRun]bool{}
 	}
@@ -444,7 +472,7 @@ func (r *running) add(ctx context.Context, turn Turn, lines []rules.Line) (conte
 		run.firstTS = lines[0].TS
 	}
 	r.runs[run] = true
-	return ctx, run, nil
+	return ctx, run, ctx.Err()
 }
 
 func (t *turnRun) end() {

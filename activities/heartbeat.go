@@ -30,3 +30,15 @@ func beat(ctx context.Context) (end func()) {
 	}()
 	return func() { close(done) }
 }
+
+// Wait waits for d, or for the context's end.
+func Wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,5 +1,9 @@
 package rules
 
+// InlineText is the largest text, in bytes, that rides in a workflow's history. A
+// larger one stays in the store and is passed by reference.
+const InlineText = 256 << 10
+
 // TurnID names the turn that a line begins. The id of its post is the same, so that an
 // answer and a failure line of one turn can never both be posted (B5). It never holds
 // a run id: that changes when a workflow is reset.

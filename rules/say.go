@@ -86,3 +86,15 @@ const ThinkingStatus = "is thinking…"
 
 // DrivesUsedUpText ends an answer whose agent wanted to go on once too often (D2).
 const DrivesUsedUpText = "I stop here for now: that was as many turns as I may give myself. Write to let me go on."
+
+// NoWordsText stands for an answer that is only files, or only the plan to go on.
+func NoWordsText(files int) string {
+	switch files {
+	case 0:
+		return "I go on with this."
+	case 1:
+		return "Here is the file."
+	default:
+		return fmt.Sprintf("Here are the %d files.", files)
+	}
+}

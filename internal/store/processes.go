@@ -24,6 +24,8 @@ type TurnProcess struct {
 	Seat   string
 	rules.Thread
 	Process
+	// FirstTS is the oldest line that the turn took, "" for a turn without lines.
+	FirstTS string
 }
 
 // SetProcess records the agent's process of a turn, as not known to be dead. ErrNotFound
@@ -78,12 +80,13 @@ func (s *Store) ProcessDead(ctx context.Context, runID string) error {
 	})
 }
 
-const processColumns = `p.turn_id, p.seat, p.team, p.channel, p.root, p.run_id, p.pid, p.pgid, p.start_ticks, p.boot_id`
+const processColumns = `p.turn_id, p.seat, p.team, p.channel, p.root, p.run_id, p.pid, p.pgid, p.start_ticks, p.boot_id,
+	(SELECT COALESCE(MIN(l.ts), '') FROM ledger l WHERE l.seat = p.seat AND l.turn = p.turn_id)`
 
 func scanProcess(r scanner) (TurnProcess, error) {
 	var p TurnProcess
 	var start int64
-	err := r.Scan(&p.TurnID, &p.Seat, &p.Team, &p.Channel, &p.Root, &p.RunID, &p.PID, &p.PGID, &start, &p.BootID)
+	err := r.Scan(&p.TurnID, &p.Seat, &p.Team, &p.Channel, &p.Root, &p.RunID, &p.PID, &p.PGID, &start, &p.BootID, &p.FirstTS)
 	p.Start = uint64(start)
 	return p, err
 }

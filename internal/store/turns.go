@@ -38,7 +38,8 @@ type TakeResult struct {
 // TakeLines gives lines that are owed to a turn, all in one transaction (L3). A line
 // that is older than the newest stop that covers it is declined (D4), a deleted one too
 // (L4). A line without a row is written and taken. Called again by the same turn it
-// gives the same lines. The turn itself is recorded if it got a line, or asked for none.
+// gives the same lines. The turn itself is recorded if it got a line, or asked for none;
+// one that had ended, and whose id a redelivered line gives to a new turn, begins anew.
 func (s *Store) TakeLines(ctx context.Context, turn Turn, lines []TakeLine) (TakeResult, error) {
 	if turn.ID == "" {
 		return TakeResult{}, s.wrap("take lines", fmt.Errorf("%w: a turn without an id", ErrInvalid))
@@ -62,7 +63,9 @@ func (s *Store) TakeLines(ctx context.Context, turn Turn, lines []TakeLine) (Tak
 		}
 		_, err := q.exec(ctx, `INSERT INTO turns (id, seat, team, channel, root, session, box, started_at, ended_at,
 				state, reason, kept_at, answer, answer_files, model, cost_usd, duration_us)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', '', 0, '', '', '', 0, 0) ON CONFLICT (id) DO NOTHING`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, '', '', 0, '', '', '', 0, 0)
+			ON CONFLICT (id) DO UPDATE SET ended_at = 0, state = '', reason = '', kept_at = 0, started_at = excluded.started_at
+			WHERE turns.ended_at > 0`,
 			turn.ID, turn.Seat, turn.Team, turn.Channel, turn.Root, turn.Session, turn.Box, s.micros())
 		return err
 	})

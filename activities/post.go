@@ -1,0 +1,241 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"agentsmith/internal/failpoint"
+	"agentsmith/internal/slackapi"
+	"agentsmith/internal/store"
+	"agentsmith/rules"
+)
+
+// Poster says things in threads and settles what becomes of their lines.
+type Poster struct {
+	Seats  Seats
+	Ledger PostLedger
+	Dirs   Dirs
+	Box    string
+	// RequestTimeout is how long a request to Slack may take: what a repeat waits out
+	// before it reads back (B5).
+	RequestTimeout time.Duration
+	Now            func() time.Time
+	Wait           func(ctx context.Context, d time.Duration) error
+	Log            *slog.Logger
+}
+
+// PostLedger is what Poster needs of the store.
+type PostLedger interface {
+	TakeLines(ctx context.Context, turn store.Turn, lines []store.TakeLine) (store.TakeResult, error)
+	FinishTurn(ctx context.Context, turnID, seat string, keys []rules.LineKey, state rules.State, reason rules.Reason) (int, error)
+	RowOf(ctx context.Context, seat string, key rules.LineKey) (store.Row, error)
+	AnswerOf(ctx context.Context, turnID string) (store.Answer, error)
+	BeginPost(ctx context.Context, p store.Post) (store.Post, error)
+	ConfirmPost(ctx context.Context, id string, part int, ts string) error
+	KeepFileID(ctx context.Context, id string, part int, name, fileID string) error
+	FileIDs(ctx context.Context, id string) ([]store.PostFile, error)
+	ConfirmFile(ctx context.Context, id, fileID string) error
+}
+
+// Post says what is to be said, exactly once as the reader sees it, then writes the
+// lines' outcomes (L3, B5), then clears the status: the last thing on every way out (B7).
+// Temporal repeats it until all three are done.
+func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
+	failpoint.At(failpoint.PostBefore)
+	seat, err := p.Seats.get(in.Turn.Seat)
+	if err != nil {
+		return PostResult{}, err
+	}
+	defer beat(ctx)()
+	postID, err := p.name(ctx, in)
+	if err != nil {
+		return PostResult{}, err
+	}
+	var ts string
+	if postID != "" && in.Say != SayNothing {
+		ts, err = p.say(ctx, seat, in, postID)
+		switch {
+		case errors.Is(err, slackapi.ErrParentGone):
+			in.State, in.Reason = rules.Failed, rules.ReasonParentGone
+		case errors.As(err, new(*slackapi.Rejected)):
+			in.State, in.Reason = rules.Failed, rules.ReasonPostRejected
+		case err != nil:
+			return PostResult{}, retryLater(err)
+		}
+		if err != nil {
+			p.log(in).Error("a post cannot be made", "error", err)
+		}
+	}
+	if err := p.finish(ctx, in); err != nil {
+		return PostResult{}, err
+	}
+	failpoint.At(failpoint.PostOutcome)
+	if in.Turn.Thread.Root != "" {
+		if err := seat.Slack.ClearStatus(ctx, in.Turn.Thread.Channel, in.Turn.Thread.Root); err != nil {
+			p.log(in).Warn("the status could not be cleared; Slack takes it away by itself", "error", err)
+		}
+	}
+	failpoint.At(failpoint.PostCleared)
+	return PostResult{TS: ts}, nil
+}
+
+// name takes the lines that no run has taken, so that nothing else may end them between
+// two attempts, and returns the post's id: "" when no line is this turn's to answer.
+func (p *Poster) name(ctx context.Context, in PostInput) (string, error) {
+	var taken []rules.Line
+	if len(in.Turn.Lines) > 0 {
+		turn := store.Turn{ID: in.Turn.ID, Seat: in.Turn.Seat, Thread: in.Turn.Thread, Box: p.Box}
+		got, err := p.Ledger.TakeLines(ctx, turn, takeLines(in.Turn.Lines))
+		if err != nil {
+			return "", fmt.Errorf("take the turn's lines: %w", err)
+		}
+		taken = got.Taken
+	}
+	switch {
+	case in.PostID != "":
+		return in.PostID, nil
+	case len(taken) > 0:
+		return rules.TurnID(in.Turn.Seat, in.Turn.Thread.Channel, taken[0].TS), nil
+	}
+	return "", nil
+}
+
+// finish writes the outcomes: the turn's own, then those of the lines that end with it.
+func (p *Poster) finish(ctx context.Context, in PostInput) error {
+	if len(in.Turn.Lines) > 0 && in.State != "" {
+		_, err := p.Ledger.FinishTurn(ctx, in.Turn.ID, in.Turn.Seat, lineKeys(in.Turn.Lines), in.State, in.Reason)
+		if err != nil {
+			return fmt.Errorf("write the turn's outcomes: %w", err)
+		}
+	}
+	for _, o := range in.Others {
+		key := o.Line.Line.LineKey
+		if len(o.Line.Raw) > 0 {
+			turn := store.Turn{ID: rules.TurnID(in.Turn.Seat, key.Channel, key.TS), Seat: in.Turn.Seat, Thread: in.Turn.Thread, Box: p.Box}
+			if _, err := p.Ledger.TakeLines(ctx, turn, takeLines([]TurnLine{o.Line})); err != nil {
+				return fmt.Errorf("write the row of a line that had none: %w", err)
+			}
+		}
+		_, err := p.Ledger.FinishTurn(ctx, rules.TurnID(in.Turn.Seat, key.Channel, key.TS), in.Turn.Seat, []rules.LineKey{key}, o.State, o.Reason)
+		if err != nil {
+			return fmt.Errorf("write the outcome of a line that waited: %w", err)
+		}
+	}
+	return nil
+}
+
+func lineKeys(lines []TurnLine) []rules.LineKey {
+	out := make([]rules.LineKey, 0, len(lines))
+	for _, l := range lines {
+		out = append(out, l.Line.LineKey)
+	}
+	return out
+}
+
+func (p *Poster) log(in PostInput) *slog.Logger {
+	return p.Log.With("seat", in.Turn.Seat, "channel", in.Turn.Thread.Channel, "thread", in.Turn.Thread.Root, "turn", in.Turn.ID)
+}
+
+// retryLater lets Temporal wait as long as Slack asks.
+func retryLater(err error) error {
+	var limited *slackapi.RateLimited
+	if errors.As(err, &limited) {
+		return temporal.NewApplicationErrorWithOptions("slack asks to wait", "RateLimited",
+			temporal.ApplicationErrorOptions{NextRetryDelay: limited.After, Cause: err})
+	}
+	return err
+}
+
+// Settle ends lines that are owed for too long and that no brain holds. A turn that was
+// posted after all is answered; of any other the thread is told, once (L3).
+func (p *Poster) Settle(ctx context.Context, in SettleInput) (SettleResult, error) {
+	seat, err := p.Seats.get(in.Seat)
+	if err != nil {
+		return SettleResult{}, err
+	}
+	defer beat(ctx)()
+	turns, err := p.lostTurns(ctx, in)
+	if err != nil {
+		return SettleResult{}, err
+	}
+	var out SettleResult
+	for _, t := range turns {
+		posted, err := p.settleTurn(ctx, seat, in.Thread, t)
+		if err != nil {
+			return out, retryLater(err)
+		}
+		if posted {
+			out.Posted += len(t.keys)
+		} else {
+			out.Failed += len(t.keys)
+		}
+	}
+	return out, nil
+}
+
+// lostTurn is a turn that took lines and came to no end, or a line that no turn took.
+type lostTurn struct {
+	id   string
+	keys []rules.LineKey
+}
+
+func (t lostTurn) postID(seat string) string {
+	return rules.TurnID(seat, t.keys[0].Channel, t.keys[0].TS)
+}
+
+func (p *Poster) lostTurns(ctx context.Context, in SettleInput) ([]*lostTurn, error) {
+	var out []*lostTurn
+	for _, ts := range in.Lines {
+		key := rules.LineKey{Team: in.Thread.Team, Channel: in.Thread.Channel, TS: ts}
+		row, err := p.Ledger.RowOf(ctx, in.Seat, key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look a line up: %w", err)
+		}
+		if row.State != rules.Owed && row.State != rules.Taken {
+			continue
+		}
+		id := row.Turn
+		if id == "" {
+			id = rules.TurnID(in.Seat, key.Channel, ts)
+		}
+		if len(out) > 0 && out[len(out)-1].id == id {
+			out[len(out)-1].keys = append(out[len(out)-1].keys, key)
+			continue
+		}
+		out = append(out, &lostTurn{id: id, keys: []rules.LineKey{key}})
+	}
+	return out, nil
+}
+
+func (p *Poster) settleTurn(ctx context.Context, seat *Seat, thread rules.Thread, t *lostTurn) (posted bool, err error) {
+	m := message{
+		id: t.postID(seat.Name), seat: seat, thread: thread, part: 1, parts: 1,
+		request: slackapi.PostRequest{Text: rules.FailureText(rules.ReasonLost)},
+	}
+	_, posted, err = p.findTwice(ctx, m)
+	if err != nil {
+		return false, err
+	}
+	state, reason := rules.Answered, rules.Reason("")
+	if !posted {
+		state, reason = rules.Failed, rules.ReasonLost
+		if _, err := p.once(ctx, m); err != nil {
+			if !errors.Is(err, slackapi.ErrParentGone) && !errors.As(err, new(*slackapi.Rejected)) {
+				return false, err
+			}
+			p.Log.Error("a lost line cannot be told of", "channel", thread.Channel, "thread", thread.Root, "error", err)
+		}
+	}
+	if _, err := p.Ledger.FinishTurn(ctx, t.id, seat.Name, t.keys, state, reason); err != nil {
+		return posted, fmt.Errorf("write the outcome of a lost line: %w", err)
+	}
+	return posted, nil
+}
