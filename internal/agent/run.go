@@ -23,7 +23,7 @@ func (r *Runner) once(ctx context.Context, path string, spec Spec, resume bool, 
 	begin := time.Now()
 	s.order(order{Job: &job{RunID: spec.RunID, Argv: argv(path, spec, resume), Env: marked(r.env, spec.RunID), Dir: spec.Dir}})
 	rep, ok := s.first(ctx)
-	go r.prepare()
+	go r.Prepare()
 	switch {
 	case !ok: // it died with the job: the CLI may run, but it was given no prompt
 		_, err := KillRun(context.WithoutCancel(ctx), spec.RunID)
@@ -122,12 +122,15 @@ func (r *Runner) await(ctx context.Context, s *supervisor, p Process, ev events)
 			if rep.Clean {
 				return end, nil
 			}
+			if rep.Failed != "" {
+				return end, fmt.Errorf("end the agent's run %s: %s", p.RunID, rep.Failed)
+			}
 		case <-done:
 			s.order(order{Stop: true})
 			done = nil
 		case <-ev.answered:
 			if late == nil {
-				late = time.After(linger)
+				late = time.After(r.linger)
 			}
 		case <-late:
 			s.order(order{Stop: true})

@@ -28,15 +28,13 @@ type supervisor struct {
 	stderr  *os.File
 }
 
-// takeSupervisor returns the one that is kept ready, or a new one, and has the next
-// made ready: the start of this binary (its packages' initialisation) is then not
-// in the way of a run.
+// takeSupervisor returns one that is ready, or a new one.
 func (r *Runner) takeSupervisor() (*supervisor, error) {
-	r.mu.Lock()
-	s := r.spare
-	r.spare = nil
-	r.mu.Unlock()
-	if s != nil {
+	for {
+		s := r.popSpare()
+		if s == nil {
+			return newSupervisor()
+		}
 		select {
 		case <-s.reports: // it has nothing to say before it has a job: it is dead
 			s.release()
@@ -44,30 +42,51 @@ func (r *Runner) takeSupervisor() (*supervisor, error) {
 			return s, nil
 		}
 	}
-	return newSupervisor()
 }
 
-// prepare makes the next supervisor ready.
-func (r *Runner) prepare() {
+func (r *Runner) popSpare() *supervisor {
 	r.mu.Lock()
-	need := r.spare == nil && !r.closed
-	r.mu.Unlock()
-	if !need {
-		return
+	defer r.mu.Unlock()
+	if len(r.spares) == 0 {
+		return nil
 	}
-	s, err := newSupervisor()
-	if err != nil {
-		r.log.Warn("no agent supervisor could be made ready", "error", err)
-		return
+	s := r.spares[0]
+	r.spares = r.spares[1:]
+	return s
+}
+
+// Prepare makes supervisors ready for coming runs, so that the start of this binary
+// is not in the way of one. Each run calls it for the next; a worker may call it at
+// boot.
+func (r *Runner) Prepare() {
+	for r.wantsSpare() {
+		s, err := newSupervisor()
+		r.mu.Lock()
+		r.filling = false
+		if err == nil && !r.closed {
+			r.spares = append(r.spares, s)
+			s = nil
+		}
+		r.mu.Unlock()
+		if err != nil {
+			r.log.Warn("no agent supervisor could be made ready", "error", err)
+			return
+		}
+		if s != nil {
+			s.release()
+		}
 	}
+}
+
+// wantsSpare claims the making of one more; one is made at a time.
+func (r *Runner) wantsSpare() bool {
 	r.mu.Lock()
-	if r.spare == nil && !r.closed {
-		r.spare, s = s, nil
+	defer r.mu.Unlock()
+	if r.filling || r.closed || len(r.spares) >= r.ready {
+		return false
 	}
-	r.mu.Unlock()
-	if s != nil {
-		s.release()
-	}
+	r.filling = true
+	return true
 }
 
 func newSupervisor() (*supervisor, error) {

@@ -109,8 +109,12 @@ func supervise(control io.Reader, status io.Writer) int {
 		return 1
 	}
 	s.report(report{Started: &s.run})
-	s.watch(orders, signals, children)
+	gone := s.watch(orders, signals, children)
 	_ = lock.Close() // before the report: the next run may begin on it
+	if !gone {
+		s.report(report{Failed: "something that the agent started cannot be killed"})
+		return 1
+	}
 	s.report(report{Clean: true})
 	return 0
 }
@@ -190,7 +194,8 @@ func (s *supervision) start(j job) error {
 }
 
 // watch waits for the CLI to end, ends it when told to, and then ends all it left.
-func (s *supervision) watch(orders <-chan order, signals, children <-chan os.Signal) {
+// It tells whether all is gone.
+func (s *supervision) watch(orders <-chan order, signals, children <-chan os.Signal) bool {
 	var kill <-chan time.Time
 	stop := func(now bool) {
 		grace := interruptGrace
@@ -220,12 +225,13 @@ func (s *supervision) watch(orders <-chan order, signals, children <-chan os.Sig
 		}
 	}
 	s.report(report{Exited: s.exited})
-	s.killAll()
+	return s.killAll()
 }
 
-// reap takes in the children that ended. Since this process reaps for all below it,
-// they are the CLI and whatever lost its parent.
-func (s *supervision) reap() {
+// reap takes in the children that ended, and tells whether there are more. Since
+// this process reaps for all below it, they are the CLI and whatever lost its parent:
+// with no child left, nothing that the CLI started is alive.
+func (s *supervision) reap() (more bool) {
 	for {
 		var ws syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &ws, syscall.WNOHANG, nil)
@@ -233,7 +239,7 @@ func (s *supervision) reap() {
 			continue
 		}
 		if err != nil || pid <= 0 {
-			return
+			return err == nil
 		}
 		if pid == s.run.PID {
 			s.exited = exitOf(ws)
@@ -248,14 +254,13 @@ func exitOf(ws syscall.WaitStatus) *exit {
 	return &exit{Code: ws.ExitStatus()}
 }
 
-// killAll kills everything below this process and everything that is marked, until
-// this process has no child left.
-func (s *supervision) killAll() {
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); time.Sleep(poll) {
-		s.reap()
+// killAll kills everything below this process, and everything that is marked, until
+// this process has no child left. It tells whether it came to that.
+func (s *supervision) killAll() bool {
+	for deadline := time.Now().Add(killPatience); s.reap(); time.Sleep(poll) {
 		all, err := allProcs()
-		if err != nil {
-			return
+		if err != nil || time.Now().After(deadline) {
+			return false
 		}
 		below := map[int]proc{os.Getpid(): {}}
 		descend(all, below)
@@ -264,11 +269,12 @@ func (s *supervision) killAll() {
 			s.hunt.known[p.identity()] = true
 		}
 		alive, err := s.hunt.look()
-		if err != nil || len(alive) == 0 {
-			return
+		if err != nil {
+			return false
 		}
 		for _, p := range alive {
 			signalProc(p, syscall.SIGKILL)
 		}
 	}
+	return true
 }
