@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"strings"
 
 	"github.com/slack-go/slack"
 
@@ -144,6 +145,8 @@ func (r PostRequest) check() error {
 		return errors.New("a post needs a channel and a post id")
 	case (r.Text == "") == (r.Markdown == ""):
 		return fmt.Errorf("post %s: exactly one of text and markdown", r.PostID)
+	case strings.TrimSpace(rules.StripControls(r.Text+r.Markdown)) == "":
+		return fmt.Errorf("post %s: nothing to say", r.PostID)
 	case r.EventType != "" && !eventType.MatchString(r.EventType):
 		// Slack drops the metadata with a warning, and posts.
 		return fmt.Errorf("post %s: event type %q", r.PostID, r.EventType)
