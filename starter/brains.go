@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"agentsmith/rules"
+	"agentsmith/workflows"
+)
+
+// brains reaches the workflows of the threads. The errors that callers tell apart are
+// errNoBrain and errPoison; any other may pass.
+type brains interface {
+	// wake sends a trigger to the brain of a thread, and starts it where none runs.
+	wake(ctx context.Context, t rules.Thread, trigger workflows.Trigger) error
+	// tell sends a trigger to a running brain only; errNoBrain where none runs.
+	tell(ctx context.Context, t rules.Thread, trigger workflows.Trigger) error
+}
+
+var (
+	// errNoBrain: no brain runs for that thread.
+	errNoBrain = errors.New("no brain runs for this thread")
+	// errPoison: Temporal will never take this trigger.
+	errPoison = errors.New("Temporal refuses this trigger")
+)
+
+// signalTimeout ends one call to Temporal.
+const signalTimeout = 5 * time.Second
+
+// triggerBytes is the largest trigger that is sent, as JSON. Temporal refuses one of 2 MiB.
+const triggerBytes = 1 << 20
+
+// temporalClient is the part of Temporal's client that reaches brains.
+type temporalClient interface {
+	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
+		options client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error)
+	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
+}
+
+// seatBrains are the brains of one seat on a Temporal server.
+type seatBrains struct {
+	client   temporalClient
+	seat     string
+	settings workflows.Settings
+	// workspace is the address of the team's Slack, for links; "" where unknown.
+	workspace string
+}
+
+func (b *seatBrains) wake(ctx context.Context, t rules.Thread, trigger workflows.Trigger) error {
+	trigger, err := lighten(trigger)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	in := workflows.ReplyInput{Seat: b.seat, Thread: t, Trigger: trigger, Settings: b.settings}
+	_, err = b.client.SignalWithStartWorkflow(ctx, workflows.ReplyID(b.seat, t), workflows.SignalAddContext, trigger,
+		b.options(t), workflows.ReplyType, in)
+	return signalled("signal with start", t, err)
+}
+
+func (b *seatBrains) tell(ctx context.Context, t rules.Thread, trigger workflows.Trigger) error {
+	trigger, err := lighten(trigger)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	err = b.client.SignalWorkflow(ctx, workflows.ReplyID(b.seat, t), "", workflows.SignalAddContext, trigger)
+	return signalled("signal", t, err)
+}
+
+// options are those of every brain. There is no retry policy: a run that Temporal
+// starts again has lost its signals.
+func (b *seatBrains) options(t rules.Thread) client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{
+		ID:                    workflows.ReplyID(b.seat, t),
+		TaskQueue:             workflows.TaskQueue,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: workflows.SearchAttributes(b.seat, t),
+		Memo:                  map[string]any{"seat": b.seat, "channel": t.Channel, "thread": t.Root, "link": b.link(t)},
+		StaticSummary:         b.seat + " in " + t.Channel + ", thread " + t.Root,
+	}
+}
+
+// link is the thread's permanent address on the team's Slack.
+func (b *seatBrains) link(t rules.Thread) string {
+	if b.workspace == "" || t.Root == "" {
+		return ""
+	}
+	return strings.TrimSuffix(b.workspace, "/") + "/archives/" + t.Channel + "/p" + strings.ReplaceAll(t.Root, ".", "")
+}
+
+// lighten makes a trigger fit for a history: the raw event stays in the store, and so
+// does a long text. Raw is set only where there is no row.
+func lighten(t workflows.Trigger) (workflows.Trigger, error) {
+	t.Line.Raw = nil
+	if len(t.Line.Text) > rules.InlineText {
+		t.Line.Text, t.TextRef = "", true
+	}
+	size, err := weigh(t)
+	if err == nil && size > triggerBytes && t.Raw == nil {
+		t.Line.Text, t.Line.Files, t.TextRef = "", nil, true
+		size, err = weigh(t)
+	}
+	if err != nil {
+		return t, fmt.Errorf("weigh a trigger: %w: %w", errPoison, err)
+	}
+	if size > triggerBytes {
+		return t, fmt.Errorf("a trigger of %d bytes: %w", size, errPoison)
+	}
+	return t, nil
+}
+
+func weigh(t workflows.Trigger) (int, error) {
+	raw, err := json.Marshal(t)
+	return len(raw), err
+}
+
+// signalled names the errors of Temporal that callers tell apart.
+func signalled(what string, t rules.Thread, err error) error {
+	if err == nil {
+		return nil
+	}
+	var notFound *serviceerror.NotFound
+	var invalid *serviceerror.InvalidArgument
+	switch {
+	case what == "signal" && errors.As(err, &notFound):
+		err = fmt.Errorf("%w: %w", errNoBrain, err)
+	case errors.As(err, &invalid), strings.Contains(err.Error(), "larger than max"):
+		err = fmt.Errorf("%w: %w", errPoison, err)
+	}
+	return fmt.Errorf("%s the brain of %s in %s: %w", what, t.Root, t.Channel, err)
+}
