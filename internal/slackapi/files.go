@@ -128,29 +128,28 @@ func (c *Client) DeleteFile(ctx context.Context, fileID string) error {
 	return err
 }
 
-// Download writes a file's bytes to w, at most limit of them: a larger file is
-// ErrTooLarge, and a file that is not on Slack's own host is ErrForeignURL. What w
-// holds after an error is to be thrown away.
-func (c *Client) Download(ctx context.Context, f rules.File, w io.Writer, limit int64) error {
+// Download writes a file's bytes to w, at most limit of them, and returns how many. A
+// larger file is ErrTooLarge, and a file that is not on Slack's own host is
+// ErrForeignURL. What w holds after an error is to be thrown away.
+func (c *Client) Download(ctx context.Context, f rules.File, w io.Writer, limit int64) (int64, error) {
 	doing := "download file " + f.ID
 	if err := c.mayReceiveToken(f.URLPrivate); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return 0, fmt.Errorf("%s: %w", doing, err)
 	}
 	if f.Size > limit {
-		return fmt.Errorf("%s: %w", doing, ErrTooLarge)
+		return 0, fmt.Errorf("%s: %w", doing, ErrTooLarge)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.transferTime(limit))
 	defer cancel()
-	x := &transfer{http: c.files}
-	err := slack.New(c.token, slack.OptionAPIURL(c.apiURL), slack.OptionHTTPClient(x)).
-		GetFileContext(ctx, f.URLPrivate, &cappedWriter{w: w, left: limit})
+	x, capped := &transfer{http: c.files}, &cappedWriter{w: w, left: limit}
+	err := slack.New(c.token, slack.OptionAPIURL(c.apiURL), slack.OptionHTTPClient(x)).GetFileContext(ctx, f.URLPrivate, capped)
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		return fmt.Errorf("%s: %w", doing, ErrTooLarge)
+		err = fmt.Errorf("%s: %w", doing, ErrTooLarge)
 	case err != nil:
-		return x.failed(c, doing, err)
+		err = x.failed(c, doing, err)
 	}
-	return nil
+	return limit - capped.left, err
 }
 
 func (c *Client) transferTime(size int64) time.Duration {

@@ -77,10 +77,12 @@ func TestDownload_ReadsOnlyFromSlack(t *testing.T) {
 	f.on("/files/away", fails(302, "Location", evil.URL+"/x"))
 	c := f.client()
 	var got bytes.Buffer
-	require.NoError(t, c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: f.URL + "/files/F1"}, &got, 5))
+	n, err := c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: f.URL + "/files/F1"}, &got, 5)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, n)
 	require.Equal(t, "bytes", got.String())
 	for _, url := range []string{evil.URL + "/x", f.URL + "/files/away", "https://files.slack.com/x", "file:///etc/passwd", "", "://", strings.Replace(f.URL, "http://", "http://u:p@", 1) + "/files/F1"} {
-		err := c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: url}, io.Discard, 100)
+		_, err := c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: url}, io.Discard, 100)
 		require.ErrorIs(t, err, ErrForeignURL, url)
 	}
 	require.Empty(t, stolen)
@@ -102,9 +104,11 @@ func TestDownload_KeepsToTheLimit(t *testing.T) {
 	f.on("/files/F1", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) })
 	c := f.client()
 	var got bytes.Buffer
-	require.ErrorIs(t, c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: f.URL + "/files/F1"}, &got, 1000), ErrTooLarge)
+	_, err := c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: f.URL + "/files/F1"}, &got, 1000)
+	require.ErrorIs(t, err, ErrTooLarge)
 	require.LessOrEqual(t, got.Len(), 1000)
-	require.ErrorIs(t, c.Download(t.Context(), rules.File{ID: "F1", Size: 2000, URLPrivate: f.URL + "/files/F1"}, &got, 1000), ErrTooLarge)
+	_, err = c.Download(t.Context(), rules.File{ID: "F1", Size: 2000, URLPrivate: f.URL + "/files/F1"}, &got, 1000)
+	require.ErrorIs(t, err, ErrTooLarge)
 	require.Equal(t, 1, f.count("/files/F1"), "a file that says it is too large is not asked for")
 }
 
@@ -113,7 +117,8 @@ func TestDownload_SaysWhatWentWrong(t *testing.T) {
 	f.on("/files/F1", fails(404), fails(429, "Retry-After", "7"), hangsUp)
 	c := f.client()
 	get := func() error {
-		return c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: f.URL + "/files/F1"}, io.Discard, 10)
+		_, err := c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: f.URL + "/files/F1"}, io.Discard, 10)
+		return err
 	}
 	require.True(t, IsRejected(get(), "http_404"))
 	require.ErrorAs(t, get(), new(*RateLimited))
