@@ -145,7 +145,7 @@ func (b *backfill) fill(ctx context.Context) bool {
 		}
 		return false
 	}
-	b.loud.Clear("backfill " + b.name)
+	b.loud.Clear("backfill "+b.name, "What "+b.name+" may have missed is read.")
 	b.log.Info("read what may have been missed", "seat", b.name, "since", since, "lines", found, "took", b.now().Sub(began).Round(time.Millisecond))
 	b.mu.Lock()
 	defer b.mu.Unlock()

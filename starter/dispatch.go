@@ -120,6 +120,22 @@ func (d *dispatcher) pass(ctx context.Context) (again bool) {
 	return again || len(pending) == dispatchBatch
 }
 
+// finish dispatches what is owed while that goes on, at most until ctx ends. What is left
+// is dispatched at the next start.
+func (d *dispatcher) finish(ctx context.Context) {
+	for left := -1; ; {
+		pending, err := d.ledger.Undispatched(ctx, d.name, dispatchBatch)
+		if err != nil || len(pending) == 0 || len(pending) == left {
+			return
+		}
+		left = len(pending)
+		d.pass(ctx)
+		if within(ctx, d.tasks.Wait) != nil {
+			return
+		}
+	}
+}
+
 func byThread(pending []store.Pending) ([]rules.Thread, map[rules.Thread][]store.Pending) {
 	var order []rules.Thread
 	lines := map[rules.Thread][]store.Pending{}
@@ -177,7 +193,7 @@ func (d *dispatcher) end(t rules.Thread, err error) {
 			delete(d.rest, t)
 			d.wake() // Temporal may be back for the others as well
 		}
-		d.loud.Clear("dispatch " + d.name)
+		d.loud.Clear("dispatch "+d.name, "Lines for "+d.name+" reach Temporal again.")
 	case errors.Is(err, errWaits):
 	default:
 		r := resting{fails: d.rest[t].fails + 1}

@@ -148,8 +148,8 @@ func (d *door) ack(ctx context.Context, in inbound) {
 func (d *door) hello(req *socketmode.Request) {
 	since := d.shutSince
 	d.shutSince = time.Time{}
-	d.loud.Clear("door " + d.name)
-	d.loud.Clear("silent " + d.name)
+	d.loud.Clear("door "+d.name, d.name+" is connected to Slack.")
+	d.loud.Clear("silent "+d.name, "The socket of "+d.name+" is open again.")
 	if d.opened++; d.opened > 1 {
 		if since.IsZero() {
 			since = d.now()
@@ -166,7 +166,7 @@ func (d *door) hello(req *socketmode.Request) {
 func (d *door) compare(n int) {
 	if n <= d.connections {
 		d.suspects = 0
-		d.loud.Clear("connections " + d.name)
+		d.loud.Clear("connections "+d.name, d.name+" is connected once.")
 		return
 	}
 	d.suspects++

@@ -31,7 +31,7 @@ func (x *inbox) setUp() {
 	x.down = false
 	x.mu.Unlock()
 	if was {
-		x.loud.Clear("store " + x.name)
+		x.loud.Clear("store "+x.name, "The store takes lines for "+x.name+" again.")
 		x.dispatch()
 	}
 }
@@ -91,7 +91,7 @@ func (x *inbox) mended(ctx context.Context) bool {
 		}
 		return false
 	}
-	x.loud.Clear("spool " + x.name)
+	x.loud.Clear("spool "+x.name, "What waited for the store of "+x.name+" is handed over.")
 	x.log.Info("the spool is handed over", "seat", x.name, "envelopes", n)
 	return true
 }
@@ -126,21 +126,6 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return strconv.Itoa(n) + " " + what + "s"
-}
-
-// settle waits for what was begun, at most until ctx ends.
-func (x *inbox) settle(ctx context.Context) error {
-	done := make(chan struct{})
-	go func() {
-		x.tasks.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // backoff is the wait after the n-th failure in a row: from one second, doubled, half a

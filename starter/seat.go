@@ -48,7 +48,7 @@ type slackReader interface {
 // ops_channel (T6). A key is one trouble: it is said once, and stands until it is cleared.
 type loud interface {
 	Raise(key, text string)
-	Clear(key string)
+	Clear(key, text string)
 }
 
 // seat is what the parts of one door share: who it is, and what it works on.
