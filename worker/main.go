@@ -58,6 +58,7 @@ func run(ctx context.Context, f flags) error {
 		return err
 	}
 	health := &telemetry.Health{}
+	health.Red("work", "starting")
 	metrics, err := telemetry.NewMetrics(logger)
 	if err != nil {
 		return err
@@ -68,7 +69,7 @@ func run(ctx context.Context, f flags) error {
 	}
 	defer server.Close(context.WithoutCancel(ctx))
 
-	ledger, err := store.Open(ctx, cfg.DatabaseURL.Reveal())
+	ledger, err := store.Open(ctx, cfg.DatabaseURL.Reveal(), store.WithLogger(logger))
 	if err != nil {
 		return err
 	}
@@ -94,11 +95,11 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, cfg, logger, ledger, temporal, seats)
+	return serve(ctx, cfg, logger, health, ledger, temporal, seats)
 }
 
 // serve cleans up after an earlier worker, then takes work until the context ends.
-func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, ledger *store.Store, temporal client.Client, seats activities.Seats) error {
+func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health *telemetry.Health, ledger *store.Store, temporal client.Client, seats activities.Seats) error {
 	runner := agent.New(agent.Options{
 		Command: cfg.Agent.Command, Home: cfg.Agent.Home,
 		Env: agent.BuildEnv(os.Environ(), cfg.Agent.PassEnv, cfg.Agent.Home), Log: logger,
@@ -145,6 +146,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, ledger 
 	if err := errors.Join(brains.Start(), box.Start()); err != nil {
 		return fmt.Errorf("start to work: %w", err)
 	}
+	health.Green("work", "")
 	logger.Info("worker is ready", "box", cfg.Box, "seats", len(seats.ByName))
 	<-ctx.Done()
 	logger.Info("worker drains", "limit", cfg.Drain.String())

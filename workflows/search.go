@@ -31,3 +31,12 @@ func SearchAttributes(seat string, t rules.Thread) temporal.SearchAttributes {
 		SearchThread.ValueSet(t.Root),
 	)
 }
+
+// SearchSpecs are the search attributes as name=type, as the Temporal CLI takes them.
+func SearchSpecs() []string {
+	var out []string
+	for _, key := range SearchKeys() {
+		out = append(out, key.GetName()+"="+key.GetValueType().String())
+	}
+	return out
+}
