@@ -306,6 +306,8 @@ func TestContract_BootKillsWhatWorkerAndSupervisorLeft(t *testing.T) {
 	require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP)) // it must not see the worker die
 	require.NoError(t, cmd.Process.Kill())
 	require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
+	require.Eventually(t, func() bool { q, ok := readProc(p.PID); return !ok || q.dead() }, gone, time.Millisecond,
+		"the CLI itself dies with its supervisor")
 	at := time.Now()
 	killed, err := KillRun(t.Context(), s.RunID)
 	require.NoError(t, err)

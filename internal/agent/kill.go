@@ -13,7 +13,7 @@ import (
 const (
 	// interruptGrace is how long the CLI has to end by itself after an interrupt; it
 	// takes less than 0.2 s when it is well.
-	interruptGrace = 1200 * time.Millisecond
+	interruptGrace = time.Second
 	// killPatience bounds the wait for killed processes to be gone.
 	killPatience = 5 * time.Second
 	poll         = 5 * time.Millisecond

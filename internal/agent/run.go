@@ -41,7 +41,7 @@ func (r *Runner) once(ctx context.Context, path string, spec Spec, resume bool, 
 	}
 	if err != nil { // it was given no prompt, so there is nothing to end in good order
 		s.order(order{Stop: true, Now: true})
-		_, werr := r.await(ctx, s, *rep.Started, events{})
+		_, werr := r.await(ctx, s, *rep.Started, nil)
 		return Result{}, errors.Join(err, werr)
 	}
 	return r.converse(ctx, s, spec, resume, *rep.Started, begin)
@@ -73,18 +73,21 @@ func (r *Runner) converse(ctx context.Context, s *supervisor, spec Spec, resume 
 		readErr error
 		stderr  tail
 	)
-	answered := make(chan struct{}, 1)
 	tooMuch := make(chan struct{})
+	late := time.AfterFunc(time.Hour, func() { s.order(order{Stop: true}) })
+	late.Stop()
+	defer late.Stop()
 	streams.Go(func() {
 		_, _ = io.WriteString(s.stdin, spec.Prompt) // a CLI that reads no more has its own reason
 		_ = s.stdin.Close()
 	})
 	streams.Go(func() { _, _ = io.Copy(&stderr, s.stderr) })
 	streams.Go(func() {
-		out, readErr = readStream(s.stdout, limit, func() {
-			select {
-			case answered <- struct{}{}:
-			default:
+		out, readErr = readStream(s.stdout, limit, func(result bool) {
+			if result {
+				late.Reset(r.linger)
+			} else {
+				late.Stop()
 			}
 		})
 		if readErr != nil {
@@ -92,7 +95,7 @@ func (r *Runner) converse(ctx context.Context, s *supervisor, spec Spec, resume 
 			_, _ = io.Copy(io.Discard, s.stdout)
 		}
 	})
-	end, err := r.await(ctx, s, p, events{answered: answered, tooMuch: tooMuch})
+	end, err := r.await(ctx, s, p, tooMuch)
 	if err != nil {
 		return Result{}, err // something may still hold the streams open
 	}
@@ -100,15 +103,11 @@ func (r *Runner) converse(ctx context.Context, s *supervisor, spec Spec, resume 
 	return r.conclude(ctx, spec, resume, out, readErr, end, stderr.text(r.secrets), time.Since(begin))
 }
 
-// events are what a run's output says while it runs.
-type events struct{ answered, tooMuch <-chan struct{} }
-
 // await waits until nothing of the run is alive, and returns how the CLI ended. It
 // fails only if that cannot be had.
-func (r *Runner) await(ctx context.Context, s *supervisor, p Process, ev events) (exit, error) {
+func (r *Runner) await(ctx context.Context, s *supervisor, p Process, tooMuch <-chan struct{}) (exit, error) {
 	end := exit{Code: -1, Signal: "SIGKILL"} // what it is if the supervisor was killed
 	done := ctx.Done()
-	var late <-chan time.Time
 	for {
 		select {
 		case rep, ok := <-s.reports:
@@ -128,15 +127,9 @@ func (r *Runner) await(ctx context.Context, s *supervisor, p Process, ev events)
 		case <-done:
 			s.order(order{Stop: true})
 			done = nil
-		case <-ev.answered:
-			if late == nil {
-				late = time.After(r.linger)
-			}
-		case <-late:
-			s.order(order{Stop: true})
-		case <-ev.tooMuch:
+		case <-tooMuch:
 			s.order(order{Stop: true, Now: true})
-			ev.tooMuch = nil
+			tooMuch = nil
 		}
 	}
 }
@@ -153,10 +146,10 @@ func endOf(ctx context.Context) error {
 // conclude makes a run's result or error out of how it ended. An answer that is
 // there counts, even if the CLI ended badly after it.
 func (r *Runner) conclude(ctx context.Context, spec Spec, resume bool, out output, readErr error, end exit, stderr string, took time.Duration) (Result, error) {
-	if out.result != nil && !out.result.IsError && readErr == nil {
+	if out.result != nil && (!out.result.IsError || len(out.texts) > 0) && readErr == nil {
 		return Result{
-			Text: r.secrets.scrub(out.text), SessionID: spec.SessionID, Model: out.model, Duration: took,
-			CostUSD: out.result.TotalCostUSD, Turns: int(out.result.NumTurns),
+			Text: r.secrets.scrub(strings.Join(out.texts, "\n\n")), SessionID: spec.SessionID, Model: out.model, Duration: took,
+			CostUSD: out.result.TotalCostUSD, Turns: out.turns,
 		}, nil
 	}
 	if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -20,6 +21,7 @@ var errNoSupervisor = errors.New("the agent's supervisor ended before the agent 
 // supervisor is the worker's end of one.
 type supervisor struct {
 	cmd     *exec.Cmd
+	mu      sync.Mutex // for orders
 	orders  *json.Encoder
 	control *os.File
 	reports chan report // closed when the supervisor is gone
@@ -156,7 +158,11 @@ func (s *supervisor) listen(status *os.File) {
 }
 
 // order sends one; a supervisor that is gone is noticed by its reports.
-func (s *supervisor) order(o order) { _ = s.orders.Encode(o) }
+func (s *supervisor) order(o order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.orders.Encode(o)
+}
 
 // release lets go of the supervisor: it ends what it still runs, and itself.
 func (s *supervisor) release() {

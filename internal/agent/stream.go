@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // maxLine bounds one line of the CLI's output, in bytes. A longer one that is not
@@ -48,9 +49,12 @@ type wireLine struct {
 // output is what a stream said.
 type output struct {
 	// begun: the CLI took the prompt up.
-	begun       bool
-	result      *wireLine
-	text        string
+	begun  bool
+	result *wireLine
+	// texts are the answers: a background task that ended after the first one makes
+	// the CLI go on to another.
+	texts       []string
+	turns       int
 	model       string
 	errorKind   string
 	retryStatus int
@@ -60,10 +64,11 @@ type output struct {
 	unread int
 }
 
-// readStream reads a CLI's standard output to its end. onResult is called at each
-// result line. It fails with ErrOutput beyond limit bytes, or for a result that is
-// longer than a line may be; otherwise only as src does.
-func readStream(src io.Reader, limit int64, onResult func()) (output, error) {
+// readStream reads a CLI's standard output to its end. onLine is called after each
+// line of a turn, and told whether it was the result, so the turn's last. It fails
+// with ErrOutput beyond limit bytes, or for a result that is longer than a line may
+// be; otherwise only as src does.
+func readStream(src io.Reader, limit int64, onLine func(result bool)) (output, error) {
 	var out output
 	r := bufio.NewReaderSize(src, 64<<10)
 	for {
@@ -73,8 +78,8 @@ func readStream(src io.Reader, limit int64, onResult func()) (output, error) {
 		}
 		if skipped {
 			out.unread++
-		} else if out.take(line) {
-			onResult()
+		} else if kind := out.take(line); kind == "result" || kind == "assistant" {
+			onLine(kind == "result")
 		}
 		if errors.Is(err, io.EOF) {
 			return out, nil
@@ -104,16 +109,16 @@ func readLine(r *bufio.Reader, limit int64, total *int64) (line []byte, skipped 
 	}
 }
 
-// take reads one line and tells whether it was a result.
-func (o *output) take(line []byte) bool {
+// take reads one line and returns its type.
+func (o *output) take(line []byte) string {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
-		return false
+		return ""
 	}
 	var w wireLine
 	if json.Unmarshal(line, &w) != nil || w.Type == "" {
 		o.unread++
-		return false
+		return ""
 	}
 	switch w.Type {
 	case "system":
@@ -134,12 +139,12 @@ func (o *output) take(line []byte) bool {
 		}
 	case "result":
 		o.result = &w
-		if w.Result != "" {
-			o.text = w.Result
+		o.turns += int(w.NumTurns)
+		if w.Result != "" && !w.IsError && !slices.Contains(o.texts, w.Result) {
+			o.texts = append(o.texts, w.Result)
 		}
-		return true
 	}
-	return false
+	return w.Type
 }
 
 // failure reads an error out of a result, nil when it is none.
@@ -152,7 +157,7 @@ func (o *output) failure() error {
 	if e.Status == 0 && e.Kind == "" {
 		return nil // an error of the CLI's own
 	}
-	if e.Status == 0 && o.retryStatus != 0 && e.Kind != "authentication_failed" {
+	if o.retryStatus != 0 && (e.Status == o.retryStatus || e.Status == 0 && e.Kind != "authentication_failed") {
 		e.Status, e.Kind = o.retryStatus, o.retryKind
 	}
 	return e
