@@ -189,14 +189,14 @@ func Load(path string, env func(string) string, opts ...Option) (*Config, error)
 }
 
 func parseConfig(path string, text []byte, env func(string) string, opts ...Option) (*Config, error) {
-	l := &loader{finding: finding{file: path, lines: map[string]int{}}, env: env}
+	l := &loader{finding: finding{file: path, lines: map[string]int{}, last: bytes.Count(text, []byte("\n")) + 1}, env: env}
 	for _, o := range opts {
 		o(l)
 	}
 	c := defaults()
 	c.File = path
 	if root := parse(&l.finding, bytes.TrimPrefix(text, []byte("\ufeff"))); root != nil {
-		read(&l.finding, "", root, reflect.ValueOf(c).Elem())
+		readStruct(&l.finding, "", root, reflect.ValueOf(c).Elem())
 		if root.Kind == yaml.MappingNode {
 			l.check(c)
 		}

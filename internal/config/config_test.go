@@ -18,7 +18,7 @@ import (
 // goodEnv has what one seat named smith needs.
 func goodEnv(name string) string {
 	return map[string]string{
-		"HOME":            "/home/somebody",
+		"HOME":            "/srv/somebody",
 		"SMITH_BOT_TOKEN": "xoxb-1-bot", "SMITH_APP_TOKEN": "xapp-1-app",
 		"TRINITY_BOT_TOKEN": "xoxb-2-bot", "TRINITY_APP_TOKEN": "xapp-2-app",
 	}[name]
@@ -46,8 +46,8 @@ func problemsOf(t *testing.T, err error) []string {
 func TestLoad_FillsInTheDefaults(t *testing.T) {
 	c, err := load(t, "seats: [{name: smith}]\n")
 	require.NoError(t, err)
-	require.Equal(t, "/home/somebody/.local/share/smith", c.DataDir)
-	require.Equal(t, "/home/somebody/.local/share/smith/smith.db", c.DatabaseURL.Reveal())
+	require.Equal(t, "/srv/somebody/.local/share/smith", c.DataDir)
+	require.Equal(t, "/srv/somebody/.local/share/smith/smith.db", c.DatabaseURL.Reveal())
 	require.Equal(t, "https://slack.com/api/", c.Slack.APIURL)
 	require.Equal(t, 30*time.Minute, c.Limits.TurnTimeout)
 	require.Equal(t, int64(8<<20), c.Limits.TurnOutputBytes)
@@ -113,6 +113,7 @@ func TestLoad_RefusesOneMistakeWithOneLine(t *testing.T) {
 		"only a comment":      {"# nothing\n", "1: the file is empty"},
 		"no YAML":             {seat + "a: [\n", "not readable as YAML"},
 		"no mapping":          {"- a\n", "1: the config must be a group of fields"},
+		"nothing at all":      {"~\n", "1: the config must be a group of fields, one a line, not nothing"},
 		"two documents":       {seat + "---\nbox: b\n", "a second YAML document"},
 		"unknown field":       {seat + "colour: red\n", `2: unknown field "colour" at the top level; the fields there are access, agent`},
 		"unknown inner":       {"seats: [{name: smith}]\nlimits:\n  daily_cost: 5\n", `3: unknown field "daily_cost" in limits`},
@@ -290,7 +291,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		var all Problems
 		require.True(t, errors.As(err, &all))
-		lines := strings.Count(string(text), "\n") + 2
+		lines := strings.Count(string(text), "\n") + 1
 		for _, p := range all {
 			require.True(t, p.Line >= 1 && p.Line <= lines, "line %d of %d: %s", p.Line, lines, p.Text)
 			require.False(t, strings.ContainsFunc(p.Text, func(r rune) bool { return r < ' ' || r == 0x7f }), "%q", p.Text)

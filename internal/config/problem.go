@@ -32,11 +32,12 @@ func (p Problems) Error() string {
 type finding struct {
 	file  string
 	lines map[string]int // path of a field → line where it stands
+	last  int            // the file's last line: the parser may count one further
 	found Problems
 }
 
 func (f *finding) addLine(line int, format string, args ...any) {
-	f.found = append(f.found, Problem{File: f.file, Line: max(line, 1), Text: fmt.Sprintf(format, args...)})
+	f.found = append(f.found, Problem{File: f.file, Line: max(min(line, f.last), 1), Text: fmt.Sprintf(format, args...)})
 }
 
 // add notes a problem of the field at path. A field that is absent is reported
