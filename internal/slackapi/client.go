@@ -200,7 +200,7 @@ func (c *Client) call(ctx context.Context, method string, do func(context.Contex
 			})))
 		body, err := c.judge(method, x, err)
 		var limited *RateLimited
-		if !errors.As(err, &limited) || waits >= maxWaits || !c.canWait(ctx, limited.After) {
+		if !errors.As(err, &limited) || waits >= maxWaits || !canWait(ctx, limited.After) {
 			return body, err
 		}
 		c.log.Info("slack asks to wait", "method", method, "after", limited.After)
@@ -238,12 +238,12 @@ func (c *Client) judge(method string, x *exchange, err error) ([]byte, error) {
 }
 
 // canWait tells whether a wait leaves the caller the time to send once more.
-func (c *Client) canWait(ctx context.Context, d time.Duration) bool {
+func canWait(ctx context.Context, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return d <= maxWait
 	}
-	return c.now().Add(d + time.Second).Before(deadline)
+	return time.Until(deadline) > d+time.Second
 }
 
 func wait(ctx context.Context, d time.Duration) error {

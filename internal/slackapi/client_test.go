@@ -32,7 +32,6 @@ func TestCall_SaysWhatMayHaveBeenDone(t *testing.T) {
 		"no answer":              {hangs, ErrAmbiguous},
 		"500":                    {fails(500), ErrAmbiguous},
 		"503":                    {fails(503), ErrAmbiguous},
-		"a redirect":             {fails(307, "Location", "http://127.0.0.1:1/"), ErrAmbiguous},
 		"no JSON":                {says("<html>"), ErrAmbiguous},
 		"an empty answer":        {says(""), ErrAmbiguous},
 		"half an answer":         {says(`{"ok":tr`), ErrAmbiguous},
@@ -58,6 +57,15 @@ func TestCall_SaysWhatMayHaveBeenDone(t *testing.T) {
 			require.NotContains(t, err.Error(), f.URL)
 		})
 	}
+}
+
+func TestCall_FollowsNoRedirect(t *testing.T) {
+	evil := newFake(t)
+	f := newFake(t)
+	f.on("auth.test", fails(307, "Location", evil.URL+"/api/auth.test"))
+	_, err := f.client().AuthTest(t.Context())
+	require.ErrorIs(t, err, ErrAmbiguous)
+	require.Zero(t, evil.count("auth.test"), "the token is in the body")
 }
 
 func TestCall_SaysWhatWasRefused(t *testing.T) {

@@ -191,6 +191,7 @@ type transfer struct {
 	http   *http.Client
 	status int
 	after  string
+	signIn bool // Slack showed its sign-in page instead of the file
 }
 
 // Do is slack-go's door to HTTP.
@@ -198,6 +199,7 @@ func (t *transfer) Do(req *http.Request) (*http.Response, error) {
 	resp, err := t.http.Do(req)
 	if err == nil {
 		t.status, t.after = resp.StatusCode, resp.Header.Get("Retry-After")
+		t.signIn = resp.Request != nil && resp.Request.URL.Query().Has("redir")
 	}
 	return resp, err
 }
@@ -205,6 +207,9 @@ func (t *transfer) Do(req *http.Request) (*http.Response, error) {
 func (t *transfer) failed(c *Client, doing string, err error) error {
 	if errors.Is(err, ErrForeignURL) {
 		return fmt.Errorf("%s: %w", doing, ErrForeignURL)
+	}
+	if t.signIn {
+		return &Rejected{Method: doing, Code: "file_not_visible"}
 	}
 	if t.status == http.StatusOK {
 		return c.ambiguous(doing, err)

@@ -114,7 +114,8 @@ func TestDownload_KeepsToTheLimit(t *testing.T) {
 
 func TestDownload_SaysWhatWentWrong(t *testing.T) {
 	f := newFake(t)
-	f.on("/files/F1", fails(404), fails(429, "Retry-After", "7"), hangsUp)
+	f.on("/files/F1", fails(404), fails(429, "Retry-After", "7"), fails(302, "Location", "/signin?redir=%2Ffiles%2FF1"), hangsUp)
+	f.on("/signin", says("<html>sign in</html>"))
 	c := f.client()
 	get := func() error {
 		_, err := c.Download(t.Context(), rules.File{ID: "F1", URLPrivate: f.URL + "/files/F1"}, io.Discard, 10)
@@ -122,6 +123,7 @@ func TestDownload_SaysWhatWentWrong(t *testing.T) {
 	}
 	require.True(t, IsRejected(get(), "http_404"))
 	require.ErrorAs(t, get(), new(*RateLimited))
+	require.True(t, IsRejected(get(), "file_not_visible"), "a sign-in page is not the file")
 	err := get()
 	require.ErrorIs(t, err, ErrAmbiguous)
 	require.NotContains(t, err.Error(), token)

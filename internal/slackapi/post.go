@@ -191,6 +191,8 @@ func (r PostRequest) blocks() []slack.Block {
 		return nil
 	}
 	for _, part := range parts {
+		// Verbatim makes nothing a link: no #general, and no URL by itself.
+		part = address.ReplaceAllString(part, "<$0>")
 		text := slack.NewTextBlockObject(slack.MarkdownType, part, false, true)
 		blocks = append(blocks, slack.NewSectionBlock(text, nil, nil, slack.SectionBlockOptionBlockID(id)))
 		id = ""
@@ -201,9 +203,11 @@ func (r PostRequest) blocks() []slack.Block {
 	return blocks
 }
 
+var address = regexp.MustCompile(`https?://[^\s<>|"` + "`" + `]*[^\s<>|"` + "`" + `.,;:!?)\]}'*_~]`)
+
 const (
 	markdownLimit = 12_000 // of all markdown blocks of a message
-	sectionLimit  = 2_900  // of a section's text: 3,000
+	sectionLimit  = 2_900  // of a section's text: 3,000, with room for what marks links
 	maxSections   = 4      // blocks in all: about 13,200
 )
 

@@ -60,10 +60,10 @@ func TestPost_ShowsMarkdownAndKeepsItsText(t *testing.T) {
 func TestPost_ShowsALineOfOurs(t *testing.T) {
 	f := newFake(t)
 	f.on("chat.postMessage", posted(postTS, root))
-	r := PostRequest{Channel: "C1", ThreadTS: root, Text: "<@U1> the agent ended with `exit 2` & <!here>", PostID: postID, AllowMentions: []string{"U1"}}
+	r := PostRequest{Channel: "C1", ThreadTS: root, Text: "<@U1> see https://example.com/?a=1&b=2. The agent ended with `exit 2` & <!here>", PostID: postID, AllowMentions: []string{"U1"}}
 	_, err := f.client().Post(t.Context(), r)
 	require.NoError(t, err)
-	text := "<@U1> the agent ended with `exit 2` &amp; &lt;\u2060!here&gt;"
+	text := "<@U1> see https://example.com/?a=1&amp;b=2. The agent ended with `exit 2` &amp; &lt;\u2060!here&gt;"
 	require.Equal(t, text, f.form("chat.postMessage").Get("text"))
 	var blocks []struct {
 		Type string
@@ -77,7 +77,7 @@ func TestPost_ShowsALineOfOurs(t *testing.T) {
 	require.Len(t, blocks, 1)
 	require.Equal(t, "section", blocks[0].Type)
 	require.Equal(t, rules.PostBlockID(postID, 0), blocks[0].ID)
-	require.Equal(t, text, blocks[0].Text.Text)
+	require.Equal(t, strings.Replace(text, "https://example.com/?a=1&amp;b=2", "<https://example.com/?a=1&amp;b=2>", 1), blocks[0].Text.Text)
 	require.True(t, blocks[0].Text.Verbatim, "#general is not made a link")
 }
 
@@ -233,7 +233,8 @@ func TestFindPost_TakesBackWhatLeakedWhenTheAnswerWasLost(t *testing.T) {
 	f := newFake(t)
 	f.on("conversations.replies", says(`{"ok":false,"error":"thread_not_found"}`))
 	f.on("conversations.history", says(`{"ok":true,"messages":[{"ts":"1700000009.000100","bot_id":"BBOT","metadata":{"event_type":"smith_post","event_payload":{"post_id":"`+postID+`","part":1}}},
-{"ts":"1700000008.000100","bot_id":"BBOT","text":"something else"}]}`))
+{"ts":"1700000008.000100","bot_id":"BBOT","text":"something else"},
+{"ts":"1700000007.000100","thread_ts":"1700000000.000100","bot_id":"BBOT","metadata":{"event_type":"smith_post","event_payload":{"post_id":"`+postID+`","part":1}}}]}`))
 	f.on("chat.delete", says(`{"ok":true}`))
 	_, found, err := f.client().FindPost(t.Context(), "C1", root, postID, 1)
 	require.ErrorIs(t, err, ErrParentGone)
