@@ -146,7 +146,8 @@ func (r PostRequest) check() error {
 	case (r.Text == "") == (r.Markdown == ""):
 		return fmt.Errorf("post %s: exactly one of text and markdown", r.PostID)
 	case strings.TrimSpace(rules.StripControls(r.Text+r.Markdown)) == "":
-		return fmt.Errorf("post %s: nothing to say", r.PostID)
+		// What Slack would say, which never gets better.
+		return fmt.Errorf("post %s: %w", r.PostID, &Rejected{Method: "chat.postMessage", Code: "no_text"})
 	case r.EventType != "" && !eventType.MatchString(r.EventType):
 		// Slack drops the metadata with a warning, and posts.
 		return fmt.Errorf("post %s: event type %q", r.PostID, r.EventType)

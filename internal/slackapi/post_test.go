@@ -102,6 +102,7 @@ func TestPost_RefusesLocally(t *testing.T) {
 			if strings.Contains(name, "thread ts") || name == "no thread" {
 				require.ErrorIs(t, err, ErrNoThread)
 			}
+			require.Equal(t, name == "a blank", IsRejected(err, "no_text"))
 			require.Zero(t, f.count("chat.postMessage"))
 		})
 	}
