@@ -22,6 +22,7 @@ export class Directory {
 
   /** {id, name, kind, app, me, known} for any id. */
   user(id) {
+    if (id === 'USLACKBOT') return { id, name: 'Slackbot', kind: 'app', app: true, me: false, known: true };
     const p = this.people.get(id) ?? this.people.get(this.bots.get(id));
     return p ? { ...p, me: p.id === this.myId, known: true } : { id, name: id || 'someone', kind: '', app: false, me: false, known: false };
   }
@@ -47,7 +48,7 @@ export class Directory {
   }
 
   byName(name) {
-    const want = name.toLowerCase();
+    const want = String(name).toLowerCase();
     for (const p of this.people.values()) if (p.name.toLowerCase() === want) return p;
     return null;
   }

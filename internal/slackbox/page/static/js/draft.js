@@ -3,7 +3,7 @@
 
 import { escape, unescape } from './mrkdwn.js';
 
-const quoteForPattern = (text) => text.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
+const quoteForPattern = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
 
 /**
  * Typed text as Slack is sent it. keep: angle-bracket tokens that were in the message

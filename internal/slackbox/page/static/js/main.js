@@ -258,6 +258,13 @@ class App {
   async send({ key, text, files, broadcast }) {
     const [me, channel, thread] = key.split(' ');
     if (me !== this.directory.myId) throw new Error('You have changed who you are, so this was not sent.');
+    const command = /^\/([a-z0-9_\-]+)(?:\s+([\s\S]*))?$/i.exec(text.trim());
+    if (command && !files.length) {
+      const known = this.boot.apps.flatMap((a) => a.commands ?? []);
+      if (!known.includes(`/${command[1]}`)) throw new Error(`There is no command /${command[1]} here. Known: ${known.join(', ') || 'none'}.`);
+      await this.api.call('chat.command', { channel, command: `/${command[1]}`, text: encode(command[2] ?? '', this.directory) });
+      return;
+    }
     const line = encode(text.trim(), this.directory);
     if (files.length) await this.api.upload(files, { channel, thread, comment: line || null });
     else await this.api.call('chat.postMessage', { channel, thread_ts: thread, text: line, reply_broadcast: broadcast || null });
@@ -302,6 +309,7 @@ class App {
       },
       remove: (m) => confirmDelete(decode(m.text, this.directory).typed.slice(0, 300) || 'A message without text.', () =>
         this.attempt(() => this.api.call('chat.delete', { channel: at(), ts: m.ts }))),
+      press: (m, action) => this.attempt(() => this.api.call('blocks.actions', { channel: at(), message_ts: m.ts, actions: [action] })),
       dismiss: (m) => this.store.dismiss(this.store.conv, m.ts),
       metadata: (m) => this.attempt(async () => {
         const args = { channel: at(), include_all_metadata: true, latest: m.ts, oldest: m.ts, inclusive: true, limit: 10 };

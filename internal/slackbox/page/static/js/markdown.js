@@ -146,7 +146,7 @@ function table(rows, names) {
 
 // Inline: one pass from left to right; what opens is looked for once a kind, so a
 // text of unclosed marks costs no more than its length.
-const token = /\\([\\`*_{}\[\]()#+\-.!~|<>])|(`+)|!?\[|<[^<>\n]+>|https?:\/\/[^\s<>]+|:([a-z0-9_+\-']{1,60}):|(\*\*|__|~~|\*|_|~)/g;
+const token = /\\([\\`*_{}\[\]()#+\-.!~|<>])|(`+)|!?\[|<[^<>\n]+>|https?:\/\/[^\s<>]+|:([a-z0-9_+\-']{1,60}):|(\*\*\*|___|\*\*|__|~~|\*|_|~)/g;
 const wordChar = /[\p{L}\p{N}]/u;
 
 function spans(text, names, open = '') {
@@ -199,6 +199,7 @@ function spans(text, names, open = '') {
       else {
         const tag = mark.length === 2 && mark !== '~~' ? 'strong' : mark[0] === '~' ? 's' : 'em';
         node = h(tag, null, spans(text.slice(end, close), names, `${open} ${mark} `));
+        if (mark.length === 3) node = h('strong', null, node);
         end = close + mark.length;
       }
     }
@@ -226,7 +227,7 @@ function closeMark(text, mark, from) {
   for (let j = text.indexOf(mark, from + 1); j >= 0; j = text.indexOf(mark, j + 1)) {
     if (/\s/.test(text[j - 1]) || text[j - 1] === '\\') continue;
     if (mark.length === 1 && (text[j + 1] === c || text[j - 1] === c)) continue;
-    if (mark.length === 2 && text[j + 2] === c) continue;
+    if (mark.length > 1 && text[j + mark.length] === c) continue;
     if (c !== '*' && wordChar.test(text[j + mark.length] ?? '')) continue;
     return j;
   }

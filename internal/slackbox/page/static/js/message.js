@@ -2,7 +2,7 @@
 
 import { h, icon, plainName } from './dom.js';
 import { mrkdwn } from './mrkdwn.js';
-import { renderAttachment, renderBlocks } from './blocks.js';
+import { renderAttachment, renderBlocks, restates } from './blocks.js';
 import { emojiText } from './emoji.js';
 import { hue, initials } from './directory.js';
 import { ago, clockTime, fullTime } from './time.js';
@@ -50,8 +50,8 @@ export function messageRow(m, ctx) {
     return row;
   }
   body.append(content(m, ctx, gone));
-  if (m.files?.length) body.append(h('div', { class: 'files' }, m.files.map((f) => fileCard(f, ctx.act))));
-  if (m.reactions?.length) body.append(reactions(m, ctx));
+  if (m.files?.length && !gone) body.append(h('div', { class: 'files' }, m.files.map((f) => fileCard(f, ctx.act))));
+  if (m.reactions?.length && !gone) body.append(reactions(m, ctx));
   if (!ctx.inThread) body.append(...threadLine(m, ctx));
   return row;
 }
@@ -62,7 +62,7 @@ function content(m, ctx, gone) {
     box.append('This message was deleted.');
     return box;
   }
-  const drawn = renderBlocks(m.blocks, ctx.names);
+  const drawn = restates(m.blocks, m.text) ? [] : renderBlocks(m.blocks, ctx.names, m.ephemeral ? null : (action) => ctx.act.press(m, action));
   box.append(...(drawn.length ? drawn : mrkdwn(m.text, ctx.names)));
   for (const a of m.attachments ?? []) box.append(renderAttachment(a, ctx.names));
   if (m.edited) {

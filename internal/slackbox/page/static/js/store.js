@@ -157,8 +157,9 @@ export class Store {
         if (top && conv.messages.has(root)) conv.messages.set(root, top);
         if (top) conv.threads.get(root)?.messages.set(root, top);
       });
-    } catch {
-      // The count stays as it was counted here; the next reading brings it right.
+    } catch (e) {
+      // Otherwise the count stays as it was counted here; the next reading brings it right.
+      if (e.code === 'thread_not_found') this.forget(conv, root);
     } finally {
       conv.refreshing.delete(root);
     }
@@ -171,7 +172,7 @@ export class Store {
   }
 
   markRead(conv) {
-    if (compareTS(this.read[conv.id] ?? '', conv.latest || '0') >= 0) return;
+    if (conv.id in this.read && compareTS(this.read[conv.id], conv.latest || '0') >= 0) return;
     this.read[conv.id] = conv.latest || '0';
     try {
       localStorage.setItem(this.readKey, JSON.stringify(this.read));
@@ -244,9 +245,13 @@ export class Store {
 
   remove(conv, ts, previous) {
     const root = previous?.thread_ts ?? this.find(conv, ts)?.thread_ts;
-    conv.messages.delete(ts);
-    for (const t of conv.threads.values()) if (t.messages.has(ts)) { t.messages.delete(ts); t.rootGone ||= root === ts; }
+    this.forget(conv, ts);
     if (root && root !== ts) this.refreshRoot(conv, root);
+  }
+
+  forget(conv, ts) {
+    conv.messages.delete(ts);
+    for (const t of conv.threads.values()) t.messages.delete(ts);
   }
 
   react(conv, e) {
@@ -265,10 +270,9 @@ export class Store {
   }
 
   note(conv, e) {
-    if (e.user && e.user !== this.directory.myId) return;
     const ts = e.ts ?? e.message_ts ?? `${(Date.now() / 1000).toFixed(3)}000`;
     if (conv.notes.some((n) => n.ts === ts)) return;
-    conv.notes.push({ ...e, user: e.author ?? e.app ?? e.bot_id, ts, ephemeral: true });
+    conv.notes.push({ ...e, ts, ephemeral: true });
     if (e.thread_ts && this.at.thread !== e.thread_ts) conv.newThreads.add(e.thread_ts);
   }
 
@@ -281,7 +285,7 @@ export class Store {
 
   status(e) {
     const key = `${e.channel}/${e.thread_ts}`;
-    const app = this.directory.user(e.app ?? e.user ?? e.bot_id).id;
+    const app = (this.directory.byName(e.app) ?? this.directory.user(e.app)).id;
     clearTimeout(this.statuses.get(key)?.get(app)?.timer);
     if (!e.status) { this.clearStatus(e.channel, e.thread_ts, app); return; }
     const timer = setTimeout(() => { this.clearStatus(e.channel, e.thread_ts, app); this.changed(); }, 120_000);

@@ -141,7 +141,7 @@ export class Timeline {
 
   offer(row, byFocus) {
     if (!row || row === this.toolbar.parentNode || row.contains(this.toolbar)) return;
-    if (!byFocus && this.toolbar.contains(document.activeElement)) return;
+    if (!byFocus && this.toolbar.contains(document.activeElement)) this.toolbar.parentNode.focus({ preventScroll: true });
     const m = this.lines?.get(row.dataset.ts);
     if (!m || m.ephemeral || row.querySelector('.editor')) { this.toolbar.remove(); return; }
     const mine = m.user === this.what.act.myId() && !m.bot_id;

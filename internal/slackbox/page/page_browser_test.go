@@ -1,0 +1,309 @@
+package page_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/slack-go/slack"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	box       = "#composer"
+	threadBox = "#thread-composer"
+)
+
+// answers is a bot that repeats, in the thread, what it was asked.
+func answers(t *testing.T, gate <-chan struct{}) func(*slack.Client, string, string, string) {
+	return func(api *slack.Client, channel, thread, text string) {
+		if gate != nil {
+			if err := api.SetAssistantThreadsStatus(slack.AssistantThreadsSetStatusParameters{ChannelID: channel, ThreadTS: thread,
+				Status: "is thinking…", LoadingMessages: []string{"reading the thread"}}); err != nil {
+				t.Errorf("status: %v", err)
+			}
+			<-gate
+		}
+		if _, _, err := api.PostMessage(channel, slack.MsgOptionTS(thread), slack.MsgOptionText("You said: "+text, false),
+			slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "smith_post", EventPayload: map[string]any{"post_id": "p1"}})); err != nil {
+			t.Errorf("answer: %v", err)
+		}
+	}
+}
+
+func TestPage_ALineWithAMentionIsAnsweredInItsThread(t *testing.T) {
+	w := newWorld(t)
+	gate := make(chan struct{})
+	w.bot("smith", answers(t, gate))
+	p := w.as("ana", "general")
+
+	// The name is completed from its first letters.
+	p.typeIn(box, "hello @smi")
+	p.until(`document.querySelector("#channel .names:not([hidden]) [aria-selected=true]")?.textContent.includes("smith")`)
+	p.enter(0)
+	require.Equal(t, "hello @smith ", ask[string](p, `document.querySelector("#composer").value`))
+	p.typeIn(box, "are you there?")
+	p.enter(0)
+	row := p.row("#channel", "are you there?")
+	p.shows(row+" .mention", "@smith")
+	require.Equal(t, "", ask[string](p, `document.querySelector("#composer").value`))
+
+	// What it is doing shows under the line, and in the thread, until it answers.
+	p.shows(row+" .status-link", "smith is thinking…")
+	p.click(row + " .status-link")
+	p.shows("#thread .status", "smith is thinking…")
+	p.shows("#thread .status", "reading the thread")
+	p.shoot("status")
+	close(gate)
+	p.shows("#thread .row .content", "You said:")
+	p.lacks("#thread .status", "thinking")
+	p.lacks("#channel .status-link", "thinking")
+	p.shows("#thread .row .badge", "BOT")
+	p.shows(row+" .reply-count", "1 reply")
+
+	// What was sent is a mention, not a name.
+	history, err := w.client(w.user("ana").Token).GetConversationHistoryContext(t.Context(), &slack.GetConversationHistoryParameters{ChannelID: w.channel("general"), Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, "hello <@"+w.botUser("smith")+"> are you there?", history.Messages[0].Text)
+
+	// The metadata is there for who asks.
+	answer := p.row("#thread", "You said:")
+	p.tool(answer, "Show metadata")
+	p.shows("dialog", `"post_id": "p1"`)
+	p.run(chromedp.KeyEvent(kb.Escape))
+	p.until(`!document.querySelector("dialog")`)
+
+	// A reply in the thread needs no second opening, and is counted.
+	p.say(threadBox, "thank you")
+	p.shows("#thread .row .content", "thank you")
+	p.shows(row+" .reply-count", "2 replies")
+}
+
+func TestPage_OwnLinesAreEditedAndDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.post(w.user("ben").Token, w.channel("general"), "not yours")
+	p := w.as("ana", "general")
+	p.say(box, "ask @smith < 5 & more")
+	row := p.row("#channel", "ask @smith")
+
+	p.tool(row, "Edit")
+	p.until(`document.activeElement.value === "ask @smith < 5 & more"`)
+	p.run(chromedp.KeyEvent(" please"))
+	p.enter(0)
+	p.shows(row+" .content", "ask @smith < 5 & more please")
+	p.shows(row+" .edited", "(edited)")
+	p.shows(row+" .mention", "@smith")
+
+	// The arrow up in an empty box edits the last own line; Escape leaves it as it was.
+	p.run(chromedp.KeyEvent(kb.ArrowUp))
+	p.until(`document.activeElement.closest(".editor")`)
+	p.run(chromedp.KeyEvent(" not sent"), chromedp.KeyEvent(kb.Escape))
+	p.until(`document.activeElement.id === "composer"`)
+	p.lacks(row+" .content", "not sent")
+
+	other := p.row("#channel", "not yours")
+	p.until(fmt.Sprintf(`document.querySelector(%s)`, quote(other)))
+	p.tool(other, "React")
+	require.False(t, ask[bool](p, fmt.Sprintf(`Boolean(document.querySelector(%s))`, quote(other+` .tools [aria-label="Delete"]`))))
+	p.run(chromedp.KeyEvent(kb.Escape))
+
+	p.tool(row, "Delete")
+	p.shows("dialog", "ask @smith < 5")
+	p.click("dialog .danger")
+	p.until(fmt.Sprintf(`!document.querySelector(%s)`, quote(row)))
+}
+
+func TestPage_ReactionsAreAddedCountedAndTakenBack(t *testing.T) {
+	w := newWorld(t)
+	ts := w.post(w.user("ben").Token, w.channel("general"), "vote here")
+	require.NoError(t, w.client(w.user("ben").Token).AddReaction("x", slack.NewRefToMessage(w.channel("general"), ts)))
+	p := w.as("ana", "general")
+	row := p.row("#channel", "vote here")
+	p.shows(row+" .reaction .count", "1")
+	p.click(row + ` .reaction[data-name="x"]`)
+	p.shows(row+` .reaction.mine[data-name="x"] .count`, "2")
+
+	p.tool(row, "React")
+	p.typeIn(".emoji-find", "eye")
+	p.click(`.emoji-picker [data-name="eyes"]`)
+	p.shows(row+` .reaction.mine[data-name="eyes"] .count`, "1")
+	p.click(row + ` .reaction[data-name="x"]`)
+	p.until(fmt.Sprintf(`document.querySelector(%s)?.classList.contains("mine") === false`, quote(row+` .reaction[data-name="x"]`)))
+	p.shows(row+` .reaction[data-name="x"] .count`, "1")
+}
+
+func TestPage_FilesGoBothWays(t *testing.T) {
+	w := newWorld(t)
+	p := w.as("ana", "general")
+	dir := t.TempDir()
+	note := filepath.Join(dir, "notes \u202egnp.txt")
+	require.NoError(t, os.WriteFile(note, []byte("the notes"), 0o600))
+	picture := filepath.Join(projectRoot(t), "testoutput")
+	p.shoot("upload-me")
+	p.run(chromedp.SetUploadFiles(chromedp.CSS(`#channel input[type=file]`), []string{note, filepath.Join(picture, "page-upload-me.png")}, chromedp.NodeReady))
+	p.until(`document.querySelectorAll("#channel .chip").length === 2`)
+	p.typeIn(box, "two files")
+	p.enter(0)
+	row := p.row("#channel", "two files")
+	p.shows(row+" .file-name", "notes \ufffdgnp.txt")
+	p.until(fmt.Sprintf(`document.querySelector(%s)?.naturalWidth > 0`, quote(row+" .preview")))
+	p.until(`document.querySelectorAll("#channel .chip").length === 0`)
+	require.NoError(t, os.Remove(filepath.Join(picture, "page-upload-me.png")))
+
+	// The bytes come back as they went.
+	require.Equal(t, "the notes", ask[string](p, fmt.Sprintf(`new Promise((done) => {
+		const make = URL.createObjectURL;
+		URL.createObjectURL = (blob) => { blob.text().then(done); return make(blob); };
+		document.querySelector(%s).click();
+	})`, quote(row+" button.file"))))
+	p.click(row + " .preview-button")
+	p.until(`document.querySelector("dialog .whole-picture")?.naturalWidth > 0`)
+}
+
+func TestPage_ADirectMessageReachesTheApp(t *testing.T) {
+	w := newWorld(t)
+	w.bot("smith", answers(t, nil))
+	p := w.as("ana", "general")
+	p.click(`#side .conv[data-name="smith"]`)
+	p.shows("#channel-title", "smith")
+	p.say(box, "just between us")
+	row := p.row("#channel", "just between us")
+	p.shows(row+" .reply-count", "1 reply")
+	p.click(row + " .replies")
+	p.shows("#thread .row .content", "You said: just between us")
+}
+
+func TestPage_OthersSeeLinesAtOnceAndADotElsewhere(t *testing.T) {
+	w := newWorld(t)
+	ana, ben := w.as("ana", "general"), w.as("ben", "random")
+	ana.say(box, "good morning")
+	ben.until(`document.querySelector('#side .conv[data-name="general"] .dot')`)
+	ben.click(`#side .conv[data-name="general"]`)
+	ben.shows("#channel .row .content", "good morning")
+	ben.until(`!document.querySelector('#side .conv[data-name="general"] .dot')`)
+	ben.say(box, "morning!")
+	ana.shows("#channel .row .name", "ben")
+
+	// Being someone else is one choice away, and the address says who and where.
+	ana.run(chromedp.SetValue(chromedp.CSS("#me"), w.user("gil").ID))
+	require.True(t, ask[bool](ana, `document.querySelector("#me").dispatchEvent(new Event("change"))`))
+	ana.until(`new URLSearchParams(location.search).get("as") === "gil"`)
+	ana.say(box, "I am a guest")
+	ben.shows("#channel .row .badge", "guest")
+}
+
+func TestPage_ADeepLinkOpensPersonChannelAndThread(t *testing.T) {
+	w := newWorld(t)
+	root := w.post(w.user("ben").Token, w.channel("random"), "the root")
+	w.post(w.user("ana").Token, w.channel("random"), "the reply", slack.MsgOptionTS(root))
+	p := w.as("ana", "random&thread="+root)
+	p.shows("#thread .row .content", "the reply")
+	p.shows("#channel-title", "#random")
+	p.run(chromedp.KeyEvent(kb.Escape))
+	p.until(`document.querySelector("#thread").hidden`)
+	p.run(chromedp.NavigateBack())
+	p.until(`!document.querySelector("#thread").hidden`)
+}
+
+func TestPage_HostileTextIsInert(t *testing.T) {
+	w := newWorld(t)
+	general, ben := w.channel("general"), w.user("ben").Token
+	w.post(ben, general, `<script>window.hit=1</script><img src=x onerror="window.hit=1"> <javascript:window.hit=1|click me>`)
+	w.post(ben, general, "\u202e\u2067right to left\u202e\u2066")
+	w.post(ben, general, "plain after it")
+	w.post(ben, general, strings.Repeat("W", 6000))
+	// Five thousand mentions: Slack's limit on a message's length makes them two messages.
+	for range 2 {
+		w.post(ben, general, strings.Repeat("<@"+w.botUser("smith")+">", 2000)+strings.Repeat("<@"+w.user("ana").ID+">", 500))
+	}
+	w.post(botToken("smith"), general, "fallback", slack.MsgOptionBlocks(
+		slack.NewMarkdownBlock("m", "<script>window.hit=1</script> [x](javascript:window.hit=1) ![y](data:text/html,x) **bold**"),
+		slack.NewContextBlock("c", slack.NewTextBlockObject(slack.MarkdownType, "<vbscript:x|y> `<b>` \u202e", false, false))))
+	p := w.as("ana", "general")
+	p.shows("#channel .row .content", "<script>window.hit=1</script>")
+	p.shows("#channel .row .md strong", "bold")
+	p.until(`document.querySelectorAll("#channel .mention").length === 5000`)
+	require.Equal(t, "undefined", ask[string](p, `typeof window.hit`))
+	require.Zero(t, ask[int](p, `document.querySelectorAll(".rows script, .rows img").length`))
+	require.True(t, ask[bool](p, `[...document.querySelectorAll(".rows a")].every((a) => /^(https?|mailto):/.test(a.href) && a.rel.includes("noopener"))`))
+	require.True(t, ask[bool](p, `document.documentElement.scrollWidth <= innerWidth && [...document.querySelectorAll(".scroll")].every((s) => s.scrollWidth <= s.clientWidth)`))
+	p.shoot("hostile")
+
+	// Marks that turn the direction stay in their own message.
+	require.True(t, ask[bool](p, `(() => {
+		const plain = [...document.querySelectorAll(".rows .content .para")].find((e) => e.textContent === "plain after it");
+		const r = document.createRange();
+		const at = (i) => { r.setStart(plain.firstChild, i); r.setEnd(plain.firstChild, i + 1); return r.getBoundingClientRect().x; };
+		return at(0) < at(6);
+	})()`))
+}
+
+func TestPage_TextIsKeptWhenItCannotBeSent(t *testing.T) {
+	w := newWorld(t)
+	p := w.as("ana", "general")
+	p.run(chromedp.Focus(chromedp.CSS(box)))
+	long := strings.Repeat("a", 40001)
+	require.True(t, ask[bool](p, fmt.Sprintf(`(() => { const b = document.querySelector("#composer"); b.value = %s; return b.dispatchEvent(new Event("input")); })()`, quote(long))))
+	p.enter(0)
+	p.shows("#channel .error", "too long")
+	require.Len(t, ask[string](p, `document.querySelector("#composer").value`), len(long))
+}
+
+func TestPage_NothingIsLostOverAReconnect(t *testing.T) {
+	w := newWorld(t)
+	general, ben := w.channel("general"), w.user("ben").Token
+	gone := w.post(ben, general, "to be deleted")
+	edited := w.post(ben, general, "to be edited")
+	root := w.post(ben, general, "the root")
+	d := newDoor(t, w.slack.PageURL())
+	p := w.chrome.open(t, d.url+"/?as=ana&channel=general&thread="+root)
+	p.shows("#thread .row .content", "the root")
+	p.shows("#channel .row .content", "to be deleted")
+	p.until(`document.querySelector("#line").hidden`)
+
+	d.close()
+	p.shows("#line:not([hidden])", "Reconnecting…")
+	p.typeIn(box, "kept while nobody answers")
+	p.enter(0)
+	p.shows("#channel .error", "No answer came")
+	require.Equal(t, "kept while nobody answers", ask[string](p, `document.querySelector("#composer").value`))
+	p.shoot("reconnecting")
+	api := w.client(ben)
+	_, _, err := api.DeleteMessage(general, gone)
+	require.NoError(t, err)
+	_, _, _, err = api.UpdateMessage(general, edited, slack.MsgOptionText("now edited", false))
+	require.NoError(t, err)
+	w.post(ben, general, "said meanwhile")
+	w.post(ben, general, "a reply meanwhile", slack.MsgOptionTS(root))
+	w.post(ben, w.channel("random"), "elsewhere")
+	d.open()
+
+	p.until(`document.querySelector("#line").hidden`)
+	p.shows("#channel .row .content", "said meanwhile")
+	p.shows("#channel .row .content", "now edited")
+	p.lacks("#channel .row .content", "to be deleted")
+	p.shows("#thread .row .content", "a reply meanwhile")
+	p.shows("#channel .reply-count", "1 reply")
+	p.until(`document.querySelector('#side .conv[data-name="random"] .dot')`)
+	p.run(chromedp.Focus(chromedp.CSS(box)))
+	p.enter(0)
+	p.shows("#channel .row .content", "kept while nobody answers")
+}
+
+func TestPage_AnEphemeralLineSaysThatOnlyThisPersonSeesIt(t *testing.T) {
+	w := newWorld(t)
+	ana, ben := w.as("ana", "general"), w.as("ben", "general")
+	_, err := w.client(botToken("smith")).PostEphemeralContext(t.Context(), w.channel("general"), w.user("ana").ID, slack.MsgOptionText("a quiet word", false))
+	require.NoError(t, err)
+	w.post(botToken("smith"), w.channel("general"), "a loud word")
+	ana.shows("#channel .row.note", "Only visible to you")
+	ana.shows("#channel .row.note .content", "a quiet word")
+	ben.shows("#channel .row .content", "a loud word")
+	ben.lacks("#channel .row", "a quiet word")
+	ana.click("#channel .row.note .text-button")
+	ana.until(`!document.querySelector(".row.note")`)
+}
