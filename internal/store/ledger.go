@@ -12,9 +12,9 @@ import (
 // Record writes a line that arrived and where it stands with seat; when it returns nil
 // the line is durable and may be acked (L1, L2). The message is stored once for all
 // seats, the fuller copy and the newer edit win (L5). Decide is asked with what is on
-// record, inside the transaction, perhaps more than once; it must be pure and quick. Its
-// verdict makes a new row; a row that exists is only ever raised from noted to owed. A
-// line whose deletion came first is declined instead of owed.
+// record, inside the transaction, perhaps more than once; it must be pure and quick and
+// must not call the store. Its verdict makes a new row; a row that exists is only ever
+// raised from noted to owed. A line whose deletion came first is declined instead of owed.
 //
 // The row returned is as it stands: dispatch it if NeedsDispatch.
 func (s *Store) Record(ctx context.Context, seat string, line rules.Line, author rules.Author, decide func(Facts) Verdict) (Row, error) {

@@ -20,7 +20,7 @@ var migrations embed.FS
 // migrateSQLite brings the tables up to date and makes the file a WAL one. Starter and
 // worker start at the same moment: one of them works, the other waits at a lock file.
 func (s *Store) migrateSQLite(ctx context.Context, dsn, path string) (err error) {
-	db, err := sql.Open("sqlite", withPragmas(dsn, "synchronous(FULL) busy_timeout(5000)"))
+	db, err := sql.Open("sqlite", withPragmas(dsn, "busy_timeout(5000) synchronous(FULL)"))
 	if err != nil {
 		return err
 	}

@@ -42,12 +42,12 @@ func (s *Store) openSQLite(ctx context.Context, rawURL string) error {
 	if err := s.migrateSQLite(ctx, dsn, path); err != nil {
 		return s.wrap("migrate", err)
 	}
-	wdb, err := sql.Open("sqlite", withPragmas(dsn, commonPragmas, writerPragmas))
+	wdb, err := sql.Open("sqlite", withPragmas(dsn, writerPragmas, commonPragmas))
 	if err != nil {
 		return s.wrap("open", err)
 	}
 	wdb.SetMaxOpenConns(1)
-	rdb, err := sql.Open("sqlite", withPragmas(dsn, commonPragmas, readerPragmas))
+	rdb, err := sql.Open("sqlite", withPragmas(dsn, readerPragmas, commonPragmas))
 	if err != nil {
 		return s.wrap("open", errors.Join(err, wdb.Close()))
 	}
@@ -61,10 +61,9 @@ func (s *Store) openSQLite(ctx context.Context, rawURL string) error {
 			return nil, err
 		}
 		return &sqliteSession{conn: conn, stmts: map[string]*sql.Stmt{}}, nil
-	})
-	// Readers last: the last connection that closes folds the log into the file, and
-	// a query_only one may not.
-	s.close = []func() error{rdb.Close, wdb.Close}
+	}, sqliteBusy)
+	// The writer last: the connection that closes last folds the log into the file.
+	s.close = []func() error{rdb.Close, s.w.close, wdb.Close}
 	return nil
 }
 
@@ -133,12 +132,16 @@ func (c *sqliteSession) begin(ctx context.Context) error {
 	return err
 }
 
-func (c *sqliteSession) busy(err error) bool {
+func sqliteBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 func (c *sqliteSession) close() error {
+	// A statement left open would keep the database open for ever.
+	for _, st := range c.stmts {
+		_ = st.Close()
+	}
 	// Returning a bad connection to its pool would hand it out again.
 	_ = c.conn.Raw(func(any) error { return driver.ErrBadConn })
 	return c.conn.Close()

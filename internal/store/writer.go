@@ -14,6 +14,7 @@ import (
 // fails is undone alone, by its savepoint.
 type writer struct {
 	open func(context.Context) (session, error)
+	busy func(error) bool // another process has the lock
 	ops  chan *op
 	quit chan struct{}
 	done chan struct{}
@@ -23,9 +24,8 @@ type writer struct {
 // session is the connection of the writer.
 type session interface {
 	query
-	// begin takes the database's write lock or fails with an error that busy reports.
+	// begin takes the database's write lock or fails at once.
 	begin(context.Context) error
-	busy(error) bool
 	close() error
 }
 
@@ -39,8 +39,8 @@ type op struct {
 // not wait long for the last.
 const batchMax = 64
 
-func newWriter(open func(context.Context) (session, error)) *writer {
-	w := &writer{open: open, ops: make(chan *op), quit: make(chan struct{}), done: make(chan struct{})}
+func newWriter(open func(context.Context) (session, error), busy func(error) bool) *writer {
+	w := &writer{open: open, busy: busy, ops: make(chan *op), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -139,7 +139,7 @@ func (w *writer) begin(ops []*op) ([]*op, error) {
 		if err == nil {
 			return ops, nil
 		}
-		if w.ses == nil || !w.ses.busy(err) {
+		if !w.busy(err) {
 			w.drop()
 			return ops, err
 		}
