@@ -199,6 +199,7 @@ func (d *dispatcher) end(t rules.Thread, err error) {
 		r := resting{fails: d.rest[t].fails + 1}
 		r.until = d.now().Add(backoff(r.fails))
 		d.rest[t] = r
+		time.AfterFunc(backoff(r.fails), d.wake)
 		d.log.Error("a thread is not dispatched; it is tried again", "seat", d.name, "channel", t.Channel, "thread", t.Root, "fails", r.fails, "error", err)
 		if r.fails == loudFails {
 			d.loud.Raise("dispatch "+d.name, "Lines for "+d.name+" do not reach Temporal; they wait in the store and are tried again: "+err.Error())

@@ -116,6 +116,7 @@ func (x *inbox) handOver(ctx context.Context, envelope json.RawMessage) error {
 		return errors.Join(err, rawErr)
 	}
 	x.stuck = 0
+	x.setUp() // it took the raw envelope
 	x.loud.Raise("stuck "+x.name, "An envelope for "+x.name+" could not be handled and was kept raw: "+in.why)
 	return nil
 }

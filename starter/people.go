@@ -30,8 +30,9 @@ type people struct {
 	access rules.Access
 	users  userReader
 	now    func() time.Time
-	// answered is called when a question came back.
+	// answered is called when a question came back, again is the wait after one in vain.
 	answered func()
+	again    time.Duration
 
 	mu     sync.Mutex
 	asking map[string]bool
@@ -45,7 +46,7 @@ type vain struct{ first, last time.Time }
 
 func newPeople(access rules.Access, users userReader, now func() time.Time, answered func()) *people {
 	return &people{
-		access: access, users: users, now: now, answered: answered,
+		access: access, users: users, now: now, answered: answered, again: lookupAgain,
 		asking: map[string]bool{}, vain: map[string]vain{}, told: map[string]rules.Profile{}, until: map[string]time.Time{},
 	}
 }
@@ -129,7 +130,7 @@ func (p *people) ask(ctx context.Context, user string) {
 		p.inVain(user, lookupFor)
 	default:
 		p.inVain(user, 0)
-		pause(ctx, lookupAgain)
+		pause(ctx, p.again)
 	}
 	p.mu.Lock()
 	delete(p.asking, user)
