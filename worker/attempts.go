@@ -90,17 +90,24 @@ func (a *attempts) reportDead(ctx context.Context, c completer) error {
 		if owner.Lives() {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-		err := c.CompleteActivity(ctx, x.Token, nil, temporal.NewApplicationError(
-			"the worker died while it had this in hand", activities.ErrTypeWorkerDied))
-		cancel()
-		if err != nil && !errors.As(err, new(*serviceerror.NotFound)) {
-			return fmt.Errorf("report an activity of a dead worker: %w", err)
+		if err := a.report(ctx, c, x); err != nil {
+			return err
 		}
-		a.log.Warn("a worker died with an activity in hand", "workflow", x.Workflow, "type", x.Type)
-		if err := a.ledger.EndAttempt(ctx, x.Token); err != nil {
-			return fmt.Errorf("forget an activity of a dead worker: %w", err)
-		}
+	}
+	return nil
+}
+
+func (a *attempts) report(ctx context.Context, c completer, x store.Attempt) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	err := c.CompleteActivity(ctx, x.Token, nil, temporal.NewApplicationError(
+		"the worker died while it had this in hand", activities.ErrTypeWorkerDied))
+	if err != nil && !errors.As(err, new(*serviceerror.NotFound)) {
+		return fmt.Errorf("report an activity of a dead worker: %w", err)
+	}
+	a.log.Warn("a worker died with an activity in hand", "workflow", x.Workflow, "type", x.Type)
+	if err := a.ledger.EndAttempt(ctx, x.Token); err != nil {
+		return fmt.Errorf("forget an activity of a dead worker: %w", err)
 	}
 	return nil
 }

@@ -96,12 +96,18 @@ func choose(names []string) ([]scenario, error) {
 }
 
 // capture runs scenarios of one kind on one system and writes what they left.
-func capture(ctx context.Context, f flags, commit string, k kind, some []scenario) error {
+func capture(ctx context.Context, f flags, commit string, k kind, some []scenario) (err error) {
 	dir, err := os.MkdirTemp("", "smith-capture-")
 	if err != nil {
 		return fmt.Errorf("make a place to run: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w\nWhat ran, and its logs, is left in %s", err, dir)
+			return
+		}
+		_ = os.RemoveAll(dir)
+	}()
 	w, err := startWorld(ctx, dir, k)
 	if err != nil {
 		return err

@@ -58,6 +58,7 @@ func startWorld(ctx context.Context, dir string, k kind) (*world, error) {
 		SearchAttributes: workflows.SearchSpecs(), Model: model,
 		Config: map[string]any{
 			"idle_after": "3s",
+			"drain":      "1s",
 			"schedules": []map[string]any{{
 				"name": "standup", "seat": seat, "channel": channelID("random"), "cron": "0 9 1 1 *", "prompt": "[[say Good morning.]]",
 			}},
