@@ -73,7 +73,7 @@ func (r *Runner) converse(ctx context.Context, s *supervisor, spec Spec, resume 
 		readErr error
 		stderr  tail
 	)
-	tooMuch := make(chan struct{})
+	tooMuch, ended := make(chan struct{}), make(chan struct{})
 	late := time.AfterFunc(time.Hour, func() { s.order(order{Stop: true}) })
 	late.Stop()
 	defer late.Stop()
@@ -83,7 +83,7 @@ func (r *Runner) converse(ctx context.Context, s *supervisor, spec Spec, resume 
 	})
 	streams.Go(func() { _, _ = io.Copy(&stderr, s.stderr) })
 	streams.Go(func() {
-		out, readErr = readStream(s.stdout, limit, func(result bool) {
+		out, readErr = readStream(&follow{file: s.stdout, ended: ended}, limit, func(result bool) {
 			if result {
 				late.Reset(r.linger)
 			} else {
@@ -92,14 +92,17 @@ func (r *Runner) converse(ctx context.Context, s *supervisor, spec Spec, resume 
 		})
 		if readErr != nil {
 			close(tooMuch)
-			_, _ = io.Copy(io.Discard, s.stdout)
 		}
 	})
 	end, err := r.await(ctx, s, p, tooMuch)
+	close(ended)
 	if err != nil {
 		return Result{}, err // something may still hold the streams open
 	}
+	// Something that not even the marker led to may still hold a pipe.
+	held := time.AfterFunc(time.Second, func() { _, _ = s.stdin.Close(), s.stderr.Close() })
 	streams.Wait()
+	held.Stop()
 	return r.conclude(ctx, spec, resume, out, readErr, end, stderr.text(r.secrets), time.Since(begin))
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -305,4 +307,37 @@ func TestKill_LeavesOthersAlone(t *testing.T) {
 	run.cancel()
 	require.ErrorIs(t, <-run.err, ErrStopped)
 	require.False(t, Alive(run.p))
+}
+
+func TestRun_IsNotHeldByAProcessOutOfReach(t *testing.T) {
+	t.Parallel()
+	// It keeps standard error open, has no marker, and its supervisor is killed.
+	r := fake(t, `env -i PATH="$PATH" setsid -f sh -c 'echo $$ > other.part; mv other.part other; exec sleep 60'; sleep 60`)
+	s := spec(t, "hello")
+	run := (&rig{Runner: r}).background(t, s)
+	var other int
+	require.Eventually(t, func() bool {
+		b, err := os.ReadFile(filepath.Join(s.Dir, "other"))
+		_, serr := fmt.Sscan(string(b), &other)
+		return err == nil && serr == nil
+	}, 20*time.Second, 5*time.Millisecond)
+	t.Cleanup(func() { _ = syscall.Kill(other, syscall.SIGKILL) })
+	require.NoError(t, syscall.Kill(parent(t, run.p.PID), syscall.SIGKILL))
+	var exit *ExitError
+	require.ErrorAs(t, <-run.err, &exit)
+}
+
+func TestFollow_ReadsAllThatWasWrittenBeforeTheEnd(t *testing.T) {
+	f, err := newStdout()
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() {
+		for range 100 {
+			_, _ = f.WriteString(strings.Repeat("x", 999) + "\n")
+		}
+		close(ended)
+	}()
+	b, err := io.ReadAll(&follow{file: f, ended: ended})
+	require.NoError(t, err)
+	require.Len(t, b, 100_000)
 }

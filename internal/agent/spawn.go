@@ -95,13 +95,17 @@ func newSupervisor() (*supervisor, error) {
 	if os.Getenv(superviseEnv) != "" {
 		return nil, errors.New("start the agent's supervisor: this program must call agent.MaybeSupervise first in its main")
 	}
-	pipes := make([]*os.File, 0, 10)
+	stdout, err := newStdout()
+	if err != nil {
+		return nil, fmt.Errorf("start the agent's supervisor: %w", err)
+	}
+	pipes := []*os.File{stdout}
 	closeAll := func(fs []*os.File) {
 		for _, f := range fs {
 			_ = f.Close()
 		}
 	}
-	for range 5 { // stdin, stdout, stderr, control, status
+	for range 4 { // stdin, stderr, control, status
 		r, w, err := os.Pipe()
 		if err != nil {
 			closeAll(pipes)
@@ -109,22 +113,22 @@ func newSupervisor() (*supervisor, error) {
 		}
 		pipes = append(pipes, r, w)
 	}
-	theirs := []*os.File{pipes[0], pipes[3], pipes[5], pipes[6], pipes[9]}
-	ours := []*os.File{pipes[1], pipes[2], pipes[4], pipes[7], pipes[8]}
+	theirs := []*os.File{pipes[1], pipes[4], pipes[5], pipes[8]}
+	ours := []*os.File{stdout, pipes[2], pipes[3], pipes[6], pipes[7]}
 	cmd := exec.Command("/proc/self/exe", superviseArg)
 	cmd.Args[0] = "smith-agent-supervisor"
 	cmd.Env = []string{superviseEnv + "=1"}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	cmd.ExtraFiles = theirs[3:]
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], stdout, theirs[1]
+	cmd.ExtraFiles = theirs[2:]
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is not for it
-	err := cmd.Start()
+	err = cmd.Start()
 	closeAll(theirs)
 	if err != nil {
 		closeAll(ours)
 		return nil, fmt.Errorf("start the agent's supervisor: %w", err)
 	}
 	s := &supervisor{
-		cmd: cmd, stdin: ours[0], stdout: ours[1], stderr: ours[2], control: ours[3],
+		cmd: cmd, stdout: stdout, stdin: ours[1], stderr: ours[2], control: ours[3],
 		orders: json.NewEncoder(ours[3]), reports: make(chan report, 8),
 	}
 	go s.listen(ours[4])
