@@ -8,7 +8,7 @@ import (
 // What can become of a run, besides an answer. Each is told apart by errors.Is or
 // errors.As, so that a person can be told in one honest line what happened.
 var (
-	// ErrStopped: the run's context ended.
+	// ErrStopped: the run's context ended, or Kill ended the run.
 	ErrStopped = errors.New("the agent was stopped")
 	// ErrTimeout: the run took longer than Spec.Timeout.
 	ErrTimeout = errors.New("the agent took too long")

@@ -19,11 +19,12 @@ const (
 	poll         = 5 * time.Millisecond
 )
 
-// Kill ends a run from any process, at any time: it interrupts the CLI, and kills
-// what is then left of it, of its group, of all below it and of all that carries
-// the run's marker. It recognises them by identity (pid with start time and boot, or
-// the marker), never by a pid alone (X5), and returns only when they are gone, within
-// 2 s as a rule. It tells whether there was anything to kill.
+// Kill ends a run from any process, at any time: it has the supervisor end it, or,
+// where that is gone, interrupts the CLI itself; and it kills what is then left of
+// it, of its group, of all below it and of all that carries the run's marker. It
+// recognises them by identity (pid with start time and boot, or the marker), never by
+// a pid alone (X5), and returns only when they are gone, within 2 s as a rule. It
+// tells whether there was anything to kill. The Run that is ended so returns ErrStopped.
 func Kill(ctx context.Context, p Process) (killed bool, err error) {
 	h, err := newHunt(p)
 	if err != nil || h == nil {
@@ -33,17 +34,46 @@ func Kill(ctx context.Context, p Process) (killed bool, err error) {
 	if err != nil || len(alive) == 0 {
 		return false, err
 	}
-	if h.leader(alive) {
-		_ = syscall.Kill(p.PID, syscall.SIGINT)
-		deadline := time.Now().Add(interruptGrace)
-		for h.leader(alive) && time.Now().Before(deadline) && ctx.Err() == nil {
-			time.Sleep(poll)
-			if alive, err = h.look(); err != nil {
-				return true, err
-			}
+	gentle := supervisorsOf(alive)
+	for _, s := range gentle {
+		signalProc(s, syscall.SIGTERM)
+	}
+	if len(gentle) == 0 && h.leader(alive) {
+		leader, _ := readProc(p.PID)
+		signalProc(leader, syscall.SIGINT)
+		gentle = []proc{leader}
+	}
+	for deadline := time.Now().Add(interruptGrace + 300*time.Millisecond); time.Now().Before(deadline) && ctx.Err() == nil; {
+		if !slices.ContainsFunc(gentle, lives) {
+			break
 		}
+		time.Sleep(poll)
 	}
 	return true, h.kill()
+}
+
+// lives tells whether the process that was seen is still alive.
+func lives(seen proc) bool {
+	now, ok := readProc(seen.pid)
+	return ok && now.start == seen.start && !now.dead()
+}
+
+// supervisorsOf returns the supervisors among the parents of a run's processes.
+func supervisorsOf(run []proc) []proc {
+	var list []proc
+	for _, p := range run {
+		if slices.ContainsFunc(list, func(s proc) bool { return s.pid == p.ppid }) {
+			continue
+		}
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.ppid))
+		if err != nil || string(args) != supervisorName+"\x00"+superviseArg+"\x00" {
+			continue
+		}
+		if s, ok := readProc(p.ppid); ok {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // KillRun ends whatever carries the run's marker, when nothing else is known of it:

@@ -158,6 +158,9 @@ func (r *Runner) conclude(ctx context.Context, spec Spec, resume bool, out outpu
 	if ctx.Err() != nil {
 		return Result{}, endOf(ctx)
 	}
+	if end.Stopped {
+		return Result{}, fmt.Errorf("%w: by Kill", ErrStopped)
+	}
 	if readErr != nil {
 		return Result{}, fmt.Errorf("read the agent's output: %w", readErr)
 	}

@@ -116,7 +116,7 @@ func newSupervisor() (*supervisor, error) {
 	theirs := []*os.File{pipes[1], pipes[4], pipes[5], pipes[8]}
 	ours := []*os.File{stdout, pipes[2], pipes[3], pipes[6], pipes[7]}
 	cmd := exec.Command("/proc/self/exe", superviseArg)
-	cmd.Args[0] = "smith-agent-supervisor"
+	cmd.Args[0] = supervisorName
 	cmd.Env = []string{superviseEnv + "=1"}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], stdout, theirs[1]
 	cmd.ExtraFiles = theirs[2:]

@@ -20,7 +20,9 @@ const (
 	// variable keeps a program that does not call MaybeSupervise from starting itself
 	// over and over.
 	superviseArg = "supervise-agent"
-	superviseEnv = "SMITH_SUPERVISE_AGENT"
+	// supervisorName is what a supervisor is called in a list of processes.
+	supervisorName = "smith-agent-supervisor"
+	superviseEnv   = "SMITH_SUPERVISE_AGENT"
 
 	controlFD = 3 // the worker's orders; its end means that the worker is dead
 	statusFD  = 4 // reports to the worker
@@ -66,6 +68,8 @@ type report struct {
 type exit struct {
 	Code   int    `json:"code"`
 	Signal string `json:"signal,omitempty"`
+	// Stopped: the supervisor was told to end the run by a signal, so by Kill.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // supervision is a supervisor's state. It is all on one goroutine, locked to its
@@ -197,6 +201,7 @@ func (s *supervision) start(j job) error {
 // It tells whether all is gone.
 func (s *supervision) watch(orders <-chan order, signals, children <-chan os.Signal) bool {
 	var kill <-chan time.Time
+	stopped := false
 	stop := func(now bool) {
 		grace := interruptGrace
 		if now {
@@ -219,11 +224,13 @@ func (s *supervision) watch(orders <-chan order, signals, children <-chan os.Sig
 				stop(ok && o.Now)
 			}
 		case <-signals:
+			stopped = true
 			stop(false)
 		case <-kill:
 			s.killAll()
 		}
 	}
+	s.exited.Stopped = stopped
 	s.report(report{Exited: s.exited})
 	return s.killAll()
 }
