@@ -1,3 +1,5 @@
+// Package workflows holds the deterministic side of Smith: what happens to a thread,
+// in which order, and what is waited for. It does no I/O; activities do.
 package workflows
 
 import "agentsmith/rules"
