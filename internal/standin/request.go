@@ -18,11 +18,13 @@ type Request struct {
 	// Dir is the CLI's working directory, as its system prompt says.
 	Dir string
 	// User is the newest prompt, whole; Section is its last section: all that
-	// follows its last line that begins with "## ", or all of it.
+	// follows its last line that begins with "## ", or all of it. Said is what people
+	// said there: its rows that begin with "| ", without that, or all of it.
 	User    string
 	Section string
+	Said    string
 	// Prompts counts the prompts of the conversation, this one included, and
-	// History holds their last sections, oldest first.
+	// History holds what people said in them, oldest first.
 	Prompts int
 	History []string
 	// Step counts the model's tool calls since the newest prompt, and Results holds
@@ -97,7 +99,8 @@ func (r *Request) add(role string, bs []wireBlock) {
 		case role == "user" && b.Type == "text" && isPrompt(b.Text):
 			r.User = b.Text
 			r.Section = lastSection(b.Text)
-			r.History = append(r.History, r.Section)
+			r.Said = said(r.Section)
+			r.History = append(r.History, r.Said)
 			r.Prompts++
 			r.Step = 0
 		case role == "user" && b.Type == "tool_result":
@@ -147,6 +150,19 @@ func lastSection(text string) string {
 		return ""
 	}
 	return strings.TrimSpace(text)
+}
+
+func said(section string) string {
+	var rows []string
+	for row := range strings.Lines(section) {
+		if words, ok := strings.CutPrefix(row, "| "); ok {
+			rows = append(rows, strings.TrimRight(words, "\n"))
+		}
+	}
+	if rows == nil {
+		return section
+	}
+	return strings.Join(rows, "\n")
 }
 
 func lineTS(text string) []string { return slackTS.FindAllString(text, -1) }

@@ -24,8 +24,9 @@ const DefaultAbstain = "[nothing to add]"
 const quoted = 400
 
 // Script is the default script. It answers that it is a stand-in and says back what
-// it was asked, unless the newest prompt's last section holds directives; those of
-// earlier prompts and of earlier sections (quoted context) count for nothing.
+// it was asked, unless people said directives in the newest prompt's last section
+// (Request.Said); those of earlier prompts and of earlier sections (quoted context)
+// count for nothing.
 //
 //	[[say TEXT]]          answer TEXT
 //	[[abstain]]           answer the sentinel for "nothing to add"
@@ -47,7 +48,7 @@ func Script(d Directives) func(Request) Reply {
 		d.Abstain = DefaultAbstain
 	}
 	return func(req Request) Reply {
-		list := parseDirectives(req.Section)
+		list := parseDirectives(req.Said)
 		if len(list) == 0 {
 			return Reply{Text: standInAnswer(req)}
 		}
@@ -56,7 +57,7 @@ func Script(d Directives) func(Request) Reply {
 }
 
 func standInAnswer(req Request) string {
-	said := strings.Join(strings.Fields(req.Section), " ")
+	said := strings.Join(strings.Fields(req.Said), " ")
 	if r := []rune(said); len(r) > quoted {
 		said = string(r[:quoted]) + " …"
 	}

@@ -37,7 +37,7 @@ func TestScript_CarriesOutDirectives(t *testing.T) {
 		"after a file": {section: `[[file a x]]`, step: 1, want: Reply{Text: "Done, says the stand-in."}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Script(Directives{})(Request{Section: tc.section, Step: tc.step, Results: tc.results, Dir: "/threads/one"})
+			got := Script(Directives{})(Request{Said: tc.section, Step: tc.step, Results: tc.results, Dir: "/threads/one"})
 			require.Equal(t, tc.want, got)
 		})
 	}
@@ -45,7 +45,7 @@ func TestScript_CarriesOutDirectives(t *testing.T) {
 
 func TestScript_LongIsAsLongAsAsked(t *testing.T) {
 	for _, n := range []string{"1", "90000", "0", "x", "-4"} {
-		r := Script(Directives{})(Request{Section: "[[long " + n + "]]"})
+		r := Script(Directives{})(Request{Said: "[[long " + n + "]]"})
 		if n == "90000" {
 			require.Len(t, r.Text, 90000)
 		}
@@ -53,11 +53,11 @@ func TestScript_LongIsAsLongAsAsked(t *testing.T) {
 }
 
 func TestScript_KnowsTheAbstainSentinelOfTheSystem(t *testing.T) {
-	require.Equal(t, "NONE", Script(Directives{Abstain: "NONE"})(Request{Section: "[[abstain]]"}).Text)
+	require.Equal(t, "NONE", Script(Directives{Abstain: "NONE"})(Request{Said: "[[abstain]]"}).Text)
 }
 
 func TestScript_SaysBackOnlyTheBeginningOfALongLine(t *testing.T) {
-	text := Script(Directives{})(Request{Section: strings.Repeat("é", 5000)}).Text
+	text := Script(Directives{})(Request{Said: strings.Repeat("é", 5000)}).Text
 	require.Less(t, len([]rune(text)), 600)
 }
 
@@ -71,14 +71,14 @@ func TestParseRequest_OnlyTheNewestPromptCounts(t *testing.T) {
 	  {"role":"assistant","content":[{"type":"tool_use","name":"Bash","input":{}}]},
 	  {"role":"user","content":[{"type":"tool_result","content":"old result"}]},
 	  {"role":"assistant","content":"ok"},
-	  {"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"},{"type":"text","text":"## Earlier\n[[say quoted]]\n## New line\nana, 1700000000.000100: [[say new]]\n"}]},
+	  {"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"},{"type":"text","text":"## Earlier\n[[say quoted]]\n## New lines\nana at 1700000000.000100:\n| [[say new]]\n| and more\nfile: [[say name]]\n"}]},
 	  {"role":"assistant","content":[{"type":"tool_use","name":"Bash","input":{}}]},
 	  {"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"new result"}]},{"type":"text","text":"<system-reminder>x</system-reminder>"}]}
 	 ]}`))
 	require.NoError(t, err)
-	require.Equal(t, "ana, 1700000000.000100: [[say new]]", r.Section)
+	require.Equal(t, "[[say new]]\nand more", r.Said)
 	require.Equal(t, []string{"1700000000.000100"}, lineTS(r.Section))
-	require.Equal(t, []string{"[[say old]]", r.Section}, r.History)
+	require.Equal(t, []string{"[[say old]]", r.Said}, r.History)
 	require.Equal(t, 2, r.Prompts)
 	require.Equal(t, 1, r.Step)
 	require.Equal(t, []string{"new result"}, r.Results)
@@ -86,7 +86,7 @@ func TestParseRequest_OnlyTheNewestPromptCounts(t *testing.T) {
 	require.Equal(t, "/threads/one", r.Dir)
 	require.Equal(t, []string{"Bash"}, r.Tools)
 	require.False(t, r.Background)
-	require.Equal(t, "new", Script(Directives{})(Request{Section: r.Section}).Text)
+	require.Equal(t, "new", Script(Directives{})(Request{Said: r.Said}).Text)
 }
 
 func TestParseRequest_ATitleIsNoTurn(t *testing.T) {
