@@ -89,7 +89,7 @@ func bearer(r *http.Request) string {
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call, token string) {
 	s.mu.Lock()
 	bad := s.identify(c, token)
-	before := s.fire(faultsBefore, c.match())
+	before := s.fire(faultsBefore(), c.match())
 	s.mu.Unlock()
 	if before != nil && !s.faultBefore(w, r, c, before) {
 		return
@@ -104,7 +104,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call, toke
 	}
 	var around, after *Fault
 	if bad == nil {
-		around = s.fire(faultsAround, c.match())
+		around = s.fire(faultsAround(), c.match())
 	}
 	if around != nil && around.Kind == CommitLate {
 		s.commitLate(c, around)
@@ -117,7 +117,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call, toke
 	}
 	body, failed := s.run(c, bad)
 	if failed == nil {
-		after = s.fire(faultsAfter, c.match())
+		after = s.fire(faultsAfter(), c.match())
 	}
 	fired := faultName(before, around, after)
 	status := http.StatusOK

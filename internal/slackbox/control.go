@@ -106,7 +106,7 @@ func (s *Server) Add(seed Seed) error {
 	return s.grow(seed)
 }
 
-// sockets calls f for each socket of an app; "" means every app.
+// eachSocket calls f for each socket of an app; "" means every app.
 func (s *Server) eachSocket(appName string, kind FaultKind, f func(*socket)) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,9 +118,12 @@ func (s *Server) eachSocket(appName string, kind FaultKind, f func(*socket)) (in
 		if appName != "" && s.appOf(appName) != a {
 			continue
 		}
-		for _, k := range a.hub.sockets {
+		for _, k := range slices.Clone(a.hub.sockets) {
 			f(k)
 			n++
+			if kind == CutSocket {
+				a.hub.sockets = slices.DeleteFunc(a.hub.sockets, func(x *socket) bool { return x == k })
+			}
 		}
 	}
 	s.fired[string(kind)] += n

@@ -114,7 +114,7 @@ func (s *Server) raiseMessage(m *message) {
 // raiseCopies raises message and app_mention for one app, in an order of chance.
 func (s *Server) raiseCopies(a *app, m *message, inner json.RawMessage, named []string) {
 	copies := []func(){func() {
-		if a.wants("message." + messageEvents[m.ch.kind]) {
+		if a.wants(m.ch.messageEvent()) {
 			s.raise(a, "message", m.ch, m.ts, inner)
 		}
 	}}
@@ -129,7 +129,8 @@ func (s *Server) raiseCopies(a *app, m *message, inner json.RawMessage, named []
 	}
 }
 
-var messageEvents = map[string]string{kindChannel: "channels", kindGroup: "groups", kindIM: "im", kindMPIM: "mpim"}
+// messageEvent is the subscription that a channel's messages belong to.
+func (ch *channel) messageEvent() string { return "message." + strings.TrimSuffix(ch.scope(""), ":") }
 
 func (s *Server) parentChanged(m *message) bool {
 	if m.parent == nil {
@@ -209,7 +210,7 @@ func (s *Server) raiseHidden(ch *channel, e hiddenEvent) {
 		ts = e.Message.TS
 	}
 	for _, a := range s.listeners(ch) {
-		if !a.wants("message." + messageEvents[ch.kind]) {
+		if !a.wants(ch.messageEvent()) {
 			continue
 		}
 		inner := whole

@@ -49,12 +49,15 @@ const (
 	Unreadable FaultKind = "unreadable" // an envelope with an unknown inner event goes ahead of this one
 )
 
-var (
-	faultsBefore = []FaultKind{RateLimited, ServerError, APIError, Timeout, DropRequest, Slow, TokenRevoked}
-	faultsAround = []FaultKind{CommitLate, LagReads, ParentDeleted}
-	faultsAfter  = []FaultKind{ResponseLost}
-	faultsSocket = []FaultKind{Stall, Duplicate, Reorder, DropAck, DropFrame, Disconnect, CutSocket, StopPings, Forget, Unreadable}
-)
+// The moments at which faults strike.
+func faultsBefore() []FaultKind {
+	return []FaultKind{RateLimited, ServerError, APIError, Timeout, DropRequest, Slow, TokenRevoked}
+}
+func faultsAround() []FaultKind { return []FaultKind{CommitLate, LagReads, ParentDeleted} }
+func faultsAfter() []FaultKind  { return []FaultKind{ResponseLost} }
+func faultsSending() []FaultKind {
+	return []FaultKind{Duplicate, DropAck, DropFrame, Disconnect, CutSocket, StopPings, Unreadable}
+}
 
 // Fault asks for a failure. Empty matchers match everything.
 type Fault struct {
@@ -120,7 +123,7 @@ func (c *call) match() match {
 
 // AddFault asks for a failure and returns its id.
 func (s *Server) AddFault(f Fault) (string, error) {
-	all := slices.Concat(faultsBefore, faultsAround, faultsAfter, faultsSocket)
+	all := slices.Concat(faultsBefore(), faultsAround(), faultsAfter(), faultsSending(), []FaultKind{Stall, Reorder, Forget})
 	if !slices.Contains(all, f.Kind) {
 		return "", fmt.Errorf("slackbox: there is no fault %q; use one of %v", f.Kind, all)
 	}

@@ -82,8 +82,7 @@ func (s *Server) dispatch(e *envelope) {
 		})
 	}
 	if h.stalled > 0 || len(h.sockets) == 0 {
-		h.waiting = append(h.waiting, e)
-		s.delivery(e, "queued", 0, "")
+		s.queue(h, e)
 		return
 	}
 	if h.held == nil {
@@ -120,12 +119,25 @@ func (s *Server) release(h *hub) {
 	}
 }
 
+// queue keeps an envelope for a socket to come and gives up those that waited too long.
+func (s *Server) queue(h *hub, e *envelope) {
+	for len(h.waiting) > 0 && s.stale(h.waiting[0]) {
+		old := h.waiting[0]
+		h.waiting = h.waiting[1:]
+		s.giveUp(old)
+	}
+	h.waiting = append(h.waiting, e)
+	s.delivery(e, "queued", 0, "")
+}
+
+func (s *Server) stale(e *envelope) bool { return s.clock.Now().Sub(e.raised) > keepFor }
+
 // flush sends what waited, in order, and gives up what waited too long.
 func (s *Server) flush(h *hub) {
 	for h.stalled == 0 && len(h.sockets) > 0 && len(h.waiting) > 0 {
 		e := h.waiting[0]
 		h.waiting = h.waiting[1:]
-		if s.clock.Now().Sub(e.raised) > keepFor {
+		if s.stale(e) {
 			s.giveUp(e)
 			continue
 		}
@@ -145,13 +157,12 @@ func (s *Server) giveUp(e *envelope) {
 func (s *Server) send(e *envelope) {
 	h := &e.app.hub
 	if len(h.sockets) == 0 {
-		h.waiting = append(h.waiting, e)
-		s.delivery(e, "queued", 0, "")
+		s.queue(h, e)
 		return
 	}
 	k := h.sockets[s.rng.IntN(len(h.sockets))]
 	h.inflight[e.id] = e
-	struck := s.fire([]FaultKind{Duplicate, DropAck, DropFrame, Disconnect, CutSocket, StopPings, Unreadable}, e.match())
+	struck := s.fire(faultsSending(), e.match())
 	fault := faultName(struck)
 	e.deaf = struck != nil && struck.Kind == DropAck
 	frame := e.frame()

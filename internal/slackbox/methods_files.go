@@ -81,7 +81,7 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 		}
 		c.p["file"] = f.ID
 	}
-	before := s.fire(faultsBefore, c.match())
+	before := s.fire(faultsBefore(), c.match())
 	s.mu.Unlock()
 	if before != nil && !s.faultBefore(w, r, c, before) {
 		return
@@ -97,7 +97,7 @@ func (s *Server) serveUpload(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	f.data, f.uploaded = data, true
-	after := s.fire(faultsAfter, match{method: "upload", write: true, who: c.match().who})
+	after := s.fire(faultsAfter(), match{method: "upload", write: true, who: c.match().who})
 	s.oracle.call(s, c, nil, http.StatusOK, faultName(before, after), nil)
 	s.touched()
 	s.mu.Unlock()
@@ -280,7 +280,7 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
 	c := &call{s: s, method: "download", p: params{"file": id}, who: s.tokens[token], now: s.clock.Now()}
 	f := s.files[id]
 	ok := f != nil && c.who != nil && !s.revoked[token] && !f.deleted && f.uploaded && c.canRead(f) && c.needs("files:read") == nil
-	before := s.fire(faultsBefore, c.match())
+	before := s.fire(faultsBefore(), c.match())
 	var data []byte
 	var kind string
 	if ok {

@@ -77,8 +77,13 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 		_ = conn.Close(websocket.StatusNormalClosure, "too many websockets")
 		return
 	}
-	s.wg.Add(3)
-	go func() { defer s.wg.Done(); k.write(ctx) }()
+	go func() {
+		defer s.wg.Done()
+		if k.write(ctx) {
+			s.detach(a, k) // before the client can know, so that nothing more is sent here
+			k.stop()
+		}
+	}()
 	go func() { defer s.wg.Done(); k.ping(ctx, s.opt.PingEvery) }()
 	defer s.wg.Done()
 	s.read(ctx, a, k)
@@ -90,9 +95,10 @@ func (s *Server) attach(a *app, k *socket, lifetime time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := &a.hub
-	if len(h.sockets) >= maxSockets {
+	if len(h.sockets) >= maxSockets || s.ctx.Err() != nil {
 		return false
 	}
+	s.wg.Add(3) // its reader, writer and pinger; under mu, so that Close waits for all or none
 	h.sockSeq++
 	k.n = h.sockSeq
 	h.sockets = append(h.sockets, k)
@@ -214,7 +220,8 @@ func (k *socket) cutAfterWrites() {
 	k.wake()
 }
 
-func (k *socket) write(ctx context.Context) {
+// write sends what is pushed; it tells whether the socket is to end by that.
+func (k *socket) write(ctx context.Context) bool {
 	for {
 		k.mu.Lock()
 		frames, last := k.queue, k.last
@@ -225,20 +232,18 @@ func (k *socket) write(ctx context.Context) {
 			err := k.conn.Write(wctx, websocket.MessageText, f)
 			done()
 			if err != nil {
-				k.stop()
-				return
+				return true
 			}
 		}
 		if len(frames) > 0 {
 			continue
 		}
 		if last {
-			k.stop()
-			return
+			return true
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-k.changed:
 		}
 	}
