@@ -62,16 +62,16 @@ func (b *backfill) boot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the last line of %s: %w", b.name, err)
 	}
+	// The file first: what is added now is written into it.
+	if raw, err := os.ReadFile(b.mark); err == nil && rules.ValidTS(string(raw)) {
+		b.addTS(string(raw))
+	}
 	last := ""
 	for _, ts := range seen {
 		last = rules.NewerTS(last, ts)
 	}
 	if last != "" {
-		// A line from the future, or a clock that is behind, must not hide the gap.
 		b.add(rules.TSTime(last))
-	}
-	if raw, err := os.ReadFile(b.mark); err == nil && rules.ValidTS(string(raw)) {
-		b.addTS(string(raw))
 	}
 	return nil
 }

@@ -168,12 +168,15 @@ func (r *frameReader) feed(b []byte, found func(opcode byte, payload []byte)) {
 
 func (r *frameReader) handshake() bool {
 	const status = "HTTP/1.1 101"
-	if n := min(len(r.buf), len(status)); string(r.buf[:n]) != status[:n] || len(r.buf) > 64<<10 {
+	if n := min(len(r.buf), len(status)); string(r.buf[:n]) != status[:n] {
 		r.deaf, r.buf = true, nil
 		return false
 	}
 	end := bytes.Index(r.buf, []byte("\r\n\r\n"))
 	if end < 0 {
+		if len(r.buf) > 64<<10 {
+			r.deaf, r.buf = true, nil
+		}
 		return false
 	}
 	r.open, r.buf = true, r.buf[end+4:]
