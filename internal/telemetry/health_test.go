@@ -154,11 +154,11 @@ func TestLoud_SaysTroubleInThreePlacesAndOnce(t *testing.T) {
 	require.NoError(t, err)
 	var mu sync.Mutex
 	var said []string
-	l := &Loud{Log: log, Health: &Health{}, Say: func(_ context.Context, text string) error {
+	l := &Loud{Log: log, Health: &Health{}, Say: func(ctx context.Context, text string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		said = append(said, text)
-		return nil
+		return ctx.Err()
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // a process that is ending says it as well
@@ -176,6 +176,7 @@ func TestLoud_SaysTroubleInThreePlacesAndOnce(t *testing.T) {
 	l.Wait()
 	require.Equal(t, []string{"the token of seat smith was revoked", "seat smith is connected again"}, said)
 	require.True(t, l.Health.Report(t.Context()).OK)
+	require.NotContains(t, out.String(), "could not be told")
 }
 
 func TestLoud_AnOpsChannelThatCannotBeToldIsLogged(t *testing.T) {

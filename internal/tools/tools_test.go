@@ -106,18 +106,27 @@ func TestInstall_FillsTheCacheOnce(t *testing.T) {
 	require.Len(t, w.ran, first, "a second setup did something again")
 }
 
-func TestInstall_TwoAtOnceInstallOnce(t *testing.T) {
+func TestInstall_SeveralAtOnceInstallOnce(t *testing.T) {
 	bare(t, "go", "npm", "node")
+	const others = 3
+	waiting := make(chan struct{}, others)
+	out := writer(func(p []byte) {
+		if strings.Contains(string(p), "waiting for that one") {
+			waiting <- struct{}{}
+		}
+	})
 	var builds atomic.Int32
 	w := &shelf{do: func(_ context.Context, c command) error {
-		if c.args[0] == "go" {
-			builds.Add(1)
+		if builds.Add(1) == 1 {
+			for range others {
+				<-waiting
+			}
 		}
 		return nil
 	}}
 	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() { require.NoError(t, w.setup(io.Discard).Install(t.Context(), "temporal")) })
+	for range 1 + others {
+		group.Go(func() { require.NoError(t, w.setup(out).Install(t.Context(), "temporal")) })
 	}
 	group.Wait()
 	require.EqualValues(t, 1, builds.Load())
@@ -135,6 +144,7 @@ func TestInstall_GoesOnAfterItWasStopped(t *testing.T) {
 	require.EqualError(t, err, "stopped while installing temporal; nothing is broken, go on with: "+SetupCommand)
 	_, err = Temporal()
 	require.Error(t, err, "a half install passes for a whole one")
+	require.NoDirExists(t, filepath.Join(cache, ".making-"+temporalDir))
 	// One that was killed outright leaves its folder behind.
 	require.NoError(t, os.MkdirAll(filepath.Join(cache, ".making-"+temporalDir, "junk"), 0o755))
 	w.do = nil
