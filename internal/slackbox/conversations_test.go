@@ -146,7 +146,7 @@ func TestReplies_NeedTheRootAndPage(t *testing.T) {
 	require.EqualError(t, err, "thread_not_found")
 }
 
-func TestMetadata_IsShownOnlyWhenAskedForAndOnlyWithTheScope(t *testing.T) {
+func TestMetadata_NeedsTheScopeAndItsPayloadTheAsking(t *testing.T) {
 	s := start(t, slackbox.Options{})
 	_, _, err := bot(s, "smith").PostMessage(general, textOption("x"),
 		slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "a", EventPayload: map[string]any{"b": "c"}}))
@@ -155,7 +155,8 @@ func TestMetadata_IsShownOnlyWhenAskedForAndOnlyWithTheScope(t *testing.T) {
 		for _, asks := range []bool{true, false} {
 			h, err := bot(s, app).GetConversationHistory(&slack.GetConversationHistoryParameters{ChannelID: general, IncludeAllMetadata: asks})
 			require.NoError(t, err)
-			require.Equal(t, want && asks, h.Messages[0].Metadata.EventType == "a", "%s, asks: %v", app, asks)
+			require.Equal(t, want, h.Messages[0].Metadata.EventType == "a", "%s, asks: %v", app, asks)
+			require.Equal(t, want && asks, h.Messages[0].Metadata.EventPayload["b"] == "c", "%s, asks: %v", app, asks)
 		}
 	}
 }

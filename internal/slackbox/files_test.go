@@ -116,7 +116,7 @@ func TestStatus_ShowsUntilItIsClearedByAPostAnEmptyOneOrTwoMinutes(t *testing.T)
 	set("")
 	require.Empty(t, s.Statuses())
 	set("is thinking…")
-	_, _, err = bot(s, "trinity").PostMessage(general, textOption("x"), slack.MsgOptionTS(root))
+	_, reply, err := bot(s, "trinity").PostMessage(general, textOption("x"), slack.MsgOptionTS(root))
 	require.NoError(t, err)
 	require.Len(t, s.Statuses(), 1, "another app's post clears nothing")
 	_, _, err = api.PostMessage(general, textOption("x"), slack.MsgOptionTS(root))
@@ -127,5 +127,8 @@ func TestStatus_ShowsUntilItIsClearedByAPostAnEmptyOneOrTwoMinutes(t *testing.T)
 		why = append(why, x.Why)
 	}
 	require.Equal(t, []string{"set", "set", "expired", "set", "cleared", "set", "post"}, why)
-	require.EqualError(t, api.SetAssistantThreadsStatus(slack.AssistantThreadsSetStatusParameters{ChannelID: general, ThreadTS: "1.000000", Status: "x"}), "thread_not_found")
+	for _, thread := range []string{"1.000000", "x", "", reply} {
+		require.EqualError(t, api.SetAssistantThreadsStatus(slack.AssistantThreadsSetStatusParameters{
+			ChannelID: general, ThreadTS: thread, Status: "x"}), "invalid_thread_ts", thread)
+	}
 }

@@ -7,7 +7,8 @@ import (
 
 // view says what a reader sees of a message.
 type view struct {
-	metadata bool
+	metadata bool      // whole
+	kind     bool      // of the metadata, the event type alone
 	asOf     time.Time // zero: now
 }
 
@@ -39,8 +40,11 @@ func (s *Server) render(m *message, v view) *Message {
 	out := &Message{Type: "message", Subtype: m.subtype, TS: m.ts, Text: says.text, Blocks: says.blocks,
 		Attachments: says.attachments, Edited: says.edited, ClientMsgID: m.clientMsgID,
 		Inviter: m.inviter, Username: m.username, Icons: m.icons}
-	if v.metadata {
+	switch {
+	case v.metadata:
 		out.Metadata = says.metadata
+	case v.kind && says.metadata != nil:
+		out.Metadata = &Metadata{EventType: says.metadata.EventType}
 	}
 	s.signature(m, out)
 	for _, f := range m.files {

@@ -111,10 +111,3 @@ func publishView(c *call) (obj, *apiError) {
 		"blocks": []any{}, "hash": "1.local", "private_metadata": "", "callback_id": "", "external_id": "",
 	}}, nil
 }
-
-func (c *call) appName() string {
-	if c.who.app == nil {
-		return ""
-	}
-	return c.who.app.Name
-}

@@ -64,9 +64,15 @@ func tsCursor(us int64) obj {
 	return cursor(base64.StdEncoding.EncodeToString([]byte("next_ts:" + strconv.FormatInt(us, 10))))
 }
 
-// view is what the caller sees: metadata only when it asks for it and may read it.
+// view is what the caller sees: of metadata nothing without the scope, and the
+// payload only when it asks for it.
 func (c *call) view() view {
-	return view{metadata: c.p.flag("include_all_metadata") && c.needs("metadata.message:read") == nil, asOf: c.asOf}
+	v := view{asOf: c.asOf}
+	if c.needs("metadata.message:read") == nil {
+		v.metadata = c.p.flag("include_all_metadata")
+		v.kind = !v.metadata
+	}
+	return v
 }
 
 func (c *call) readable() (*channel, *apiError) {

@@ -62,8 +62,8 @@ func setStatus(c *call) (obj, *apiError) {
 		return nil, fail("invalid_thread_ts")
 	}
 	m := ch.byTS[thread]
-	if m == nil || m.gone() {
-		return nil, fail("thread_not_found")
+	if m == nil || m.gone() || m.parent != nil { // a reply's ts is refused too: measured on Slack
+		return nil, fail("invalid_thread_ts")
 	}
 	loading := c.p.list("loading_messages")
 	if len(loading) > maxLoadingLines {
@@ -74,10 +74,10 @@ func setStatus(c *call) (obj, *apiError) {
 		return nil, fail("invalid_arguments")
 	}
 	if text == "" {
-		c.s.clearStatus(c.who.app, ch, m.root().ts, "cleared")
+		c.s.clearStatus(c.who.app, ch, m.ts, "cleared")
 		return nil, nil
 	}
-	c.s.showStatus(c.who.app, ch, m.root().ts, text, loading)
+	c.s.showStatus(c.who.app, ch, m.ts, text, loading)
 	return nil, nil
 }
 
