@@ -34,6 +34,7 @@ type PostLedger interface {
 	TakeLines(ctx context.Context, turn store.Turn, lines []store.TakeLine) (store.TakeResult, error)
 	FinishTurn(ctx context.Context, turnID, seat string, keys []rules.LineKey, state rules.State, reason rules.Reason) (int, error)
 	RowOf(ctx context.Context, seat string, key rules.LineKey) (store.Row, error)
+	TurnOf(ctx context.Context, turnID string) (store.TurnInfo, error)
 	AnswerOf(ctx context.Context, turnID string) (store.Answer, error)
 	BeginPost(ctx context.Context, p store.Post) (store.Post, error)
 	ConfirmPost(ctx context.Context, id string, part int, ts string) error
@@ -52,6 +53,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 		return PostResult{}, err
 	}
 	defer beat(ctx)()
+	if begun, err := p.begun(ctx, in); err != nil || !begun {
+		return PostResult{NotBegun: !begun}, err
+	}
 	postID, err := p.name(ctx, in)
 	if err != nil {
 		return PostResult{}, err
@@ -82,6 +86,21 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 	}
 	failpoint.At(failpoint.PostCleared)
 	return PostResult{TS: ts}, nil
+}
+
+// begun tells whether the turn took its lines; what does not ask counts as begun.
+func (p *Poster) begun(ctx context.Context, in PostInput) (bool, error) {
+	if !in.IfBegun {
+		return true, nil
+	}
+	turn, err := p.Ledger.TurnOf(ctx, in.Turn.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return true, fmt.Errorf("look whether the turn began: %w", err)
+	}
+	return turn.EndedAt.IsZero(), nil
 }
 
 // name takes the lines that no run has taken, so that nothing else may end them between

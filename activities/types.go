@@ -166,11 +166,16 @@ type PostInput struct {
 	DrivesUsedUp bool `json:"drives_used_up,omitempty"`
 	// NewThread: the post opens a thread of its own (a schedule's).
 	NewThread bool `json:"new_thread,omitempty"`
+	// IfBegun: only when the turn has taken its lines. A run that was lost before that has
+	// done nothing, and may be made again (B3).
+	IfBegun bool `json:"if_begun,omitempty"`
 }
 
 // PostResult tells where the post stands.
 type PostResult struct {
 	TS string `json:"ts,omitempty"`
+	// NotBegun: nothing was said or settled, since the turn never began (PostInput.IfBegun).
+	NotBegun bool `json:"not_begun,omitempty"`
 }
 
 // SettleInput asks about lines that are owed for too long and that the brain does not hold (L3).

@@ -53,8 +53,10 @@ type Carried struct {
 	// already. The ledger is the last word.
 	Seen []string `json:"seen,omitempty"`
 	// StopTS is the newest stop's ts: an older line that arrives later is not answered (D4).
-	StopTS    string    `json:"stop_ts,omitempty"`
-	Turns     int       `json:"turns,omitempty"`
+	StopTS string `json:"stop_ts,omitempty"`
+	Turns  int    `json:"turns,omitempty"`
+	// Unbegun counts the turns in a row that were lost before they began (B3).
+	Unbegun   int       `json:"unbegun,omitempty"`
 	LastLine  time.Time `json:"last_line,omitzero"`
 	LastDrive string    `json:"last_drive,omitempty"`
 }

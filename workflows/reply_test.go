@@ -29,8 +29,10 @@ type thread struct {
 	// run answers a run of the agent; nil answers "done".
 	run func(ctx context.Context, in activities.RunAgentInput) (activities.RunAgentResult, error)
 	// takes is how long each run lasts.
-	takes   map[int]time.Duration
-	begun   int
+	takes map[int]time.Duration
+	begun int
+	// lost: a run that failed had not begun.
+	lost    bool
 	settles []activities.SettleInput
 }
 
@@ -65,7 +67,7 @@ func newThread(t *testing.T) *thread {
 	th.OnActivity(p.Post, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, in activities.PostInput) (activities.PostResult, error) {
 			th.posts = append(th.posts, in)
-			return activities.PostResult{TS: "1700000009.000100"}, nil
+			return activities.PostResult{TS: "1700000009.000100", NotBegun: in.IfBegun && th.lost}, nil
 		})
 	th.OnActivity(p.Settle, mock.Anything, mock.Anything).Return(
 		func(_ context.Context, in activities.SettleInput) (activities.SettleResult, error) {
@@ -213,6 +215,38 @@ func TestReply_SaysWhatAFailedRunWas(t *testing.T) {
 			require.Equal(t, []string{ts(1)}, keys(th.posts[0].Turn.Lines))
 		})
 	}
+}
+
+// B3: a run that was lost before it took a line has done nothing, and is made again; but
+// not for ever.
+func TestReply_BeginsAnewARunThatNeverBegan(t *testing.T) {
+	died := temporal.NewNonRetryableApplicationError("x", activities.ErrTypeWorkerDied, nil)
+	t.Run("once", func(t *testing.T) {
+		th := newThread(t)
+		th.lost = true
+		th.run = func(context.Context, activities.RunAgentInput) (activities.RunAgentResult, error) {
+			if len(th.runs) == 1 {
+				return activities.RunAgentResult{}, died
+			}
+			return activities.RunAgentResult{Answer: activities.Answer{Text: "done"}}, nil
+		}
+		th.start(lineAt(1, "hello"))
+		require.Len(t, th.runs, 2)
+		require.Equal(t, th.runs[0].Turn, th.runs[1].Turn)
+		require.Equal(t, activities.SayAnswer, th.posts[1].Say)
+	})
+	t.Run("always", func(t *testing.T) {
+		th := newThread(t)
+		th.lost = true
+		th.run = func(context.Context, activities.RunAgentInput) (activities.RunAgentResult, error) {
+			return activities.RunAgentResult{}, died
+		}
+		th.start(lineAt(1, "hello"))
+		require.Len(t, th.runs, 4)
+		last := th.posts[len(th.posts)-1]
+		require.False(t, last.IfBegun)
+		require.Equal(t, rules.ReasonWorkerDied, last.Reason)
+	})
 }
 
 // B4: an agent with nothing to add posts nothing, and the line has its outcome.

@@ -93,9 +93,27 @@ func (b *brain) takeTurn(ctx workflow.Context) {
 	killed := t.killed(free)
 	if post, due := b.conclude(t, result, err, killed); due {
 		t.posting = true
-		b.post(free, t, post)
+		b.again(t, b.post(free, t, post))
 	}
 	b.LastLine = workflow.Now(ctx)
+}
+
+// maxUnbegun is how often in a row a turn is begun anew whose run was lost before it had
+// taken a line. After that the thread is told.
+const maxUnbegun = 3
+
+// again puts the lines of a turn that never began back: its worker was lost before it had
+// done anything, so nothing is repeated (B3).
+func (b *brain) again(t *turn, posted activities.PostResult) {
+	if !posted.NotBegun {
+		b.Unbegun = 0
+		return
+	}
+	b.Unbegun++
+	b.Waiting = append(t.lines, b.Waiting...)
+	if b.Drive == nil {
+		b.Drive = t.drive
+	}
 }
 
 func (b *brain) runAgent(ctx workflow.Context, t *turn) (activities.RunAgentResult, error) {
@@ -140,7 +158,9 @@ func (b *brain) conclude(t *turn, r activities.RunAgentResult, err error, killed
 	case t.allDropped():
 		return activities.PostInput{Say: activities.SayNothing, State: rules.Declined, Reason: rules.ReasonDeleted}, true
 	case err != nil:
-		return failurePost(err), true
+		post := failurePost(err)
+		post.IfBegun = post.Reason == rules.ReasonWorkerDied && b.Unbegun < maxUnbegun
+		return post, true
 	case r.Nothing:
 		return activities.PostInput{}, false
 	case r.Abstained:
@@ -199,7 +219,7 @@ func (b *brain) drive(t *turn, prompt string) bool {
 
 // post writes outcomes and says what is to be said. It is repeated by Temporal until it
 // is done; a thread that cannot be reached for a day is left to the sweep (L3).
-func (b *brain) post(ctx workflow.Context, t *turn, in activities.PostInput) {
+func (b *brain) post(ctx workflow.Context, t *turn, in activities.PostInput) activities.PostResult {
 	in.Turn = b.activityTurn(t)
 	if len(in.Turn.Lines) == 0 && in.PostID == "" {
 		in.PostID = t.id
@@ -208,15 +228,21 @@ func (b *brain) post(ctx workflow.Context, t *turn, in activities.PostInput) {
 	for _, d := range b.Deleted {
 		in.Others = append(in.Others, activities.Outcome{Line: d.turnLine(), State: rules.Declined, Reason: rules.ReasonDeleted})
 	}
-	b.Deleted = nil
-	b.sendPost(ctx, string(in.Say), in)
+	deleted := len(b.Deleted)
+	out := b.sendPost(ctx, string(in.Say), in)
+	if !out.NotBegun {
+		b.Deleted = b.Deleted[deleted:]
+	}
+	return out
 }
 
-func (b *brain) sendPost(ctx workflow.Context, summary string, in activities.PostInput) {
+func (b *brain) sendPost(ctx workflow.Context, summary string, in activities.PostInput) activities.PostResult {
 	var p *activities.Poster
-	if err := workflow.ExecuteActivity(postOptions(ctx, b.in.Settings, summary), p.Post, in).Get(ctx, nil); err != nil {
+	var out activities.PostResult
+	if err := workflow.ExecuteActivity(postOptions(ctx, b.in.Settings, summary), p.Post, in).Get(ctx, &out); err != nil {
 		workflow.GetLogger(ctx).Error("a post was given up; the sweep will ask about its lines", "error", err)
 	}
+	return out
 }
 
 func (b *brain) activityTurn(t *turn) activities.Turn {
