@@ -41,15 +41,28 @@ type door struct {
 	conn *watchedConn
 }
 
-// newDoor makes the door of a seat; apiURL ends with "/" and "" is Slack's own.
-func newDoor(s *seat, x *inbox, appToken, apiURL string, timeout time.Duration, gap func(time.Time)) *door {
-	d := &door{seat: s, inbox: x, gap: gap, shutSince: s.now(), recount: time.Minute}
-	opts := []slack.Option{slack.OptionAppLevelToken(appToken), slack.OptionHTTPClient(&http.Client{Timeout: timeout})}
-	if apiURL != "" {
-		opts = append(opts, slack.OptionAPIURL(apiURL))
+// doorOptions say how a door reaches Slack.
+type doorOptions struct {
+	appToken string
+	apiURL   string // ends with "/"; "" is Slack's own
+	timeout  time.Duration
+	// patience is how long a socket may be without a ping; 0 is pingPatience.
+	patience time.Duration
+	gap      func(since time.Time)
+}
+
+func newDoor(s *seat, x *inbox, o doorOptions) *door {
+	if o.patience == 0 {
+		o.patience = pingPatience
+	}
+	d := &door{seat: s, inbox: x, gap: o.gap, shutSince: s.now(), recount: time.Minute}
+	opts := []slack.Option{slack.OptionAppLevelToken(o.appToken), slack.OptionHTTPClient(&http.Client{Timeout: o.timeout})}
+	if o.apiURL != "" {
+		opts = append(opts, slack.OptionAPIURL(o.apiURL))
 	}
 	// The socket is opened with the app's token only; the bot's has no business here.
-	d.client = socketmode.New(slack.New("", opts...), socketmode.OptionDialer(watchDialer(d)))
+	d.client = socketmode.New(slack.New("", opts...),
+		socketmode.OptionDialer(watchDialer(d, o.patience)), socketmode.OptionPingInterval(o.patience))
 	return d
 }
 

@@ -77,7 +77,9 @@ func newEntrance(ctx context.Context, cfg *config.Config, id identity, all []ide
 		now:         time.Now,
 	}
 	e := assemble(s, filepath.Join(cfg.DataDir, "backfill"))
-	e.door = newDoor(s, e.inbox, id.AppToken.Reveal(), cfg.Slack.APIURL, cfg.Slack.RequestTimeout, e.backfill.add)
+	e.door = newDoor(s, e.inbox, doorOptions{
+		appToken: id.AppToken.Reveal(), apiURL: cfg.Slack.APIURL, timeout: cfg.Slack.RequestTimeout, gap: e.backfill.add,
+	})
 	if err := e.backfill.boot(ctx); err != nil {
 		return nil, errors.Join(err, kept.close())
 	}

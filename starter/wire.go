@@ -34,7 +34,7 @@ const (
 )
 
 // watchDialer is slack-go's own dialer with an ear on the connection.
-func watchDialer(w wireWatcher) *websocket.Dialer {
+func watchDialer(w wireWatcher, patience time.Duration) *websocket.Dialer {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 15 * time.Second}
 	secure := &tls.Dialer{NetDialer: dialer, Config: &tls.Config{NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}}
 	dial := func(how func(ctx context.Context, network, addr string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
@@ -43,7 +43,7 @@ func watchDialer(w wireWatcher) *websocket.Dialer {
 			if err != nil {
 				return nil, err
 			}
-			watched := &watchedConn{Conn: conn, watcher: w, heard: time.Now()}
+			watched := &watchedConn{Conn: conn, watcher: w, patience: patience, heard: time.Now()}
 			w.dialled(watched)
 			return watched, nil
 		}
@@ -60,7 +60,8 @@ func watchDialer(w wireWatcher) *websocket.Dialer {
 // watchedConn reads along with a websocket's client.
 type watchedConn struct {
 	net.Conn
-	watcher wireWatcher
+	watcher  wireWatcher
+	patience time.Duration
 
 	mu     sync.Mutex
 	frames frameReader
@@ -100,7 +101,7 @@ func (c *watchedConn) Read(b []byte) (int, error) {
 func (c *watchedConn) Close() error {
 	c.mu.Lock()
 	silent := time.Since(c.heard)
-	tell := !c.closed && !c.ended && c.frames.open && silent >= pingPatience
+	tell := !c.closed && !c.ended && c.frames.open && silent >= c.patience
 	c.closed = true
 	c.mu.Unlock()
 	if tell {

@@ -94,7 +94,7 @@ func pipeConn(t *testing.T) (net.Conn, net.Conn) {
 func TestWatchedConn_HearsWhySlackDisconnects(t *testing.T) {
 	h := &heard{}
 	server, client := pipeConn(t)
-	c := &watchedConn{Conn: client, watcher: h, heard: time.Now().Add(-time.Hour)}
+	c := &watchedConn{Conn: client, watcher: h, patience: pingPatience, heard: time.Now().Add(-time.Hour)}
 	go func() {
 		_, _ = server.Write([]byte(handshake))
 		_, _ = server.Write(frame(opText, []byte(`{"type":"events_api","payload":{"text":"\"disconnect\""}}`)))
@@ -116,7 +116,7 @@ func TestWatchedConn_TellsOfASocketThatWasHalfOpen(t *testing.T) {
 	}{"no ping": {time.Minute, false, true}, "a ping": {time.Minute, true, false}, "young": {time.Second, false, false}} {
 		h := &heard{}
 		server, client := pipeConn(t)
-		w := &watchedConn{Conn: client, watcher: h, heard: time.Now().Add(-c.since)}
+		w := &watchedConn{Conn: client, watcher: h, patience: pingPatience, heard: time.Now().Add(-c.since)}
 		sent := []byte(handshake)
 		if c.ping {
 			sent = append(sent, frame(opPing, nil)...)
