@@ -146,18 +146,19 @@ func set(env []string, name, value string) []string {
 	return append(env, name+"="+value)
 }
 
-// cleanPrompt makes a prompt that the CLI takes as it is. One that begins with "/"
-// would be a command of the CLI's and reach no model: a blank before it keeps it a line.
+// hold is given to the CLI at once, before the prompt. Without a first byte it
+// proceeds after 3 s with no prompt at all, however long the start takes to be
+// recorded; and a prompt that begins with "/" would be a command of the CLI's own
+// and reach no model, which one in the second row is not.
+const hold = "\n"
+
+// cleanPrompt makes a prompt that the CLI takes as it is.
 func cleanPrompt(p string) string {
 	p = strings.ToValidUTF8(p, "\uFFFD")
-	p = strings.Map(func(r rune) rune {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
 	}, p)
-	if strings.HasPrefix(p, "/") {
-		p = " " + p
-	}
-	return p
 }

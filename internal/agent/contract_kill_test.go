@@ -349,6 +349,17 @@ func TestContract_NothingIsAskedBeforeTheStartIsRecorded(t *testing.T) {
 	require.Empty(t, r.api.Log())
 }
 
+func TestContract_WaitsForAStartThatIsRecordedSlowly(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	res, err := r.Run(t.Context(), spec(t, "[[say hello]]"), func(Process) error {
+		time.Sleep(6 * time.Second) // the CLI gives an empty input 3 s
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, "hello", res.Text)
+}
+
 func TestContract_LimitsHold(t *testing.T) {
 	t.Parallel()
 	t.Run("time", func(t *testing.T) {

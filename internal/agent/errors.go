@@ -33,6 +33,7 @@ type ExitError struct {
 	Stderr string
 }
 
+// Error says how it ended, with the end of its stderr.
 func (e *ExitError) Error() string {
 	how := fmt.Sprintf("exit code %d", e.Code)
 	if e.Signal != "" {
@@ -53,6 +54,7 @@ type APIError struct {
 	Message string
 }
 
+// Error says the status and what the service said.
 func (e *APIError) Error() string {
 	return fmt.Sprintf("the model's service failed (status %d, %s): %s", e.Status, e.Kind, e.Message)
 }

@@ -35,6 +35,7 @@ func (r *Runner) once(ctx context.Context, path string, spec Spec, resume bool, 
 	case rep.Started == nil:
 		return Result{}, fmt.Errorf("start the agent: %s", r.secrets.scrub(rep.Failed))
 	}
+	_, _ = io.WriteString(s.stdin, hold)
 	err = started(*rep.Started)
 	if err == nil && ctx.Err() != nil {
 		err = endOf(ctx)

@@ -161,7 +161,7 @@ func TestRun_AStopWhileTheStartIsRecordedGivesNoPrompt(t *testing.T) {
 	_, err := r.Run(ctx, s, func(Process) error { cancel(); return nil })
 	require.ErrorIs(t, err, ErrStopped)
 	got, _ := os.ReadFile(filepath.Join(s.Dir, "got"))
-	require.Empty(t, got)
+	require.NotContains(t, string(got), "hello")
 	requireNothingMarked(t, s.RunID)
 }
 
@@ -198,7 +198,7 @@ func TestRun_TriesAnotherWayWhenTheSessionIsRefused(t *testing.T) {
 			require.Equal(t, tc.calls, strings.Join(ways, " "))
 			got, err := os.ReadFile(filepath.Join(s.Dir, "got"))
 			require.NoError(t, err)
-			require.Equal(t, "hello", string(got), "the prompt is run once")
+			require.Equal(t, hold+"hello", string(got), "the prompt is run once")
 		})
 	}
 }
@@ -212,7 +212,7 @@ func TestRun_NeverRunsAPromptTwice(t *testing.T) {
 	require.ErrorAs(t, err, &exit)
 	got, err := os.ReadFile(filepath.Join(s.Dir, "got"))
 	require.NoError(t, err)
-	require.Equal(t, "hello", string(got))
+	require.Equal(t, hold+"hello", string(got))
 }
 
 func TestRun_ErrorsHoldNoSecretAndNoControlCharacter(t *testing.T) {
@@ -236,7 +236,7 @@ func TestRun_AnswersCarryNoSecretOfTheEnvironment(t *testing.T) {
 
 func TestRun_ManyAtOnce(t *testing.T) {
 	t.Parallel()
-	r := fake(t, `p=$(cat); echo '{"type":"result","result":"'"$p"'"}'`)
+	r := fake(t, `p=$(tail -n +2); echo '{"type":"result","result":"'"$p"'"}'`)
 	errs := make(chan error)
 	const n = 12
 	for i := range n {
