@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds every wait on a condition; it is never slept through.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // chrome is one headless Chromium with a profile of its own.
 type chrome struct {
@@ -166,7 +166,7 @@ func (p *tab) until(condition string) {
 			if (is || Date.now() > end) done(is); else setTimeout(look, 25);
 		};
 		look();
-	})`, (patience-5*time.Second).Milliseconds(), condition))
+	})`, (patience-10*time.Second).Milliseconds(), condition))
 	if err == nil && !ok {
 		err = fmt.Errorf("never became true: %s", condition)
 	}
@@ -203,11 +203,16 @@ func (p *tab) typeIn(selector, text string) {
 	p.run(chromedp.SendKeys(chromedp.CSS(selector), text, chromedp.NodeVisible))
 }
 
-// enter presses Enter as a keyboard does: the browser itself makes the character of
+const shift = 8 // the protocol's bit for a held Shift
+
+// press presses one key as a keyboard does: the browser itself makes the character of
 // the key, and drops it where the page took the key.
-func (p *tab) enter(modifiers int64) {
+func (p *tab) press(name string, modifiers int64) {
 	p.t.Helper()
-	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13, Modifiers: modifiers}
+	key := input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: name, Text: name, Modifiers: modifiers}
+	if name == "Enter" {
+		key.Text, key.WindowsVirtualKeyCode = "\r", 13
+	}
 	tell(p, input.DispatchKeyEvent, key)
 	key.Type, key.Text = input.DispatchKeyEventTypeKeyUp, ""
 	tell(p, input.DispatchKeyEvent, key)
@@ -217,7 +222,7 @@ func (p *tab) enter(modifiers int64) {
 func (p *tab) say(selector, text string) {
 	p.t.Helper()
 	p.typeIn(selector, text)
-	p.enter(0)
+	p.press("Enter", 0)
 	p.until(fmt.Sprintf(`document.querySelector(%s).value === ""`, quote(selector)))
 }
 

@@ -70,6 +70,8 @@ func TestPage_FitsDesktopAndPhoneInLightAndDark(t *testing.T) {
 			const r = e.getBoundingClientRect();
 			return r.width && !e.closest(".table-box, .scroll, .side-list") && (r.left < -1 || r.right > innerWidth + 1 || r.bottom > innerHeight + 1);
 		}).map((e) => e.className || e.tagName)`), name)
+		require.Empty(t, ask[[]string](p, `[...document.querySelectorAll("button, select, textarea, input:not([hidden])")].filter((e) =>
+			!(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length)).map((e) => e.outerHTML)`), "nameless controls")
 		p.shoot(name)
 	}
 	for _, scheme := range []string{"light", "dark"} {
@@ -100,6 +102,7 @@ func TestPage_FitsDesktopAndPhoneInLightAndDark(t *testing.T) {
 		fits("phone-list-" + scheme)
 		p.click(`#side .conv[data-name="general"]`)
 		p.until(`document.querySelector(".preview")?.naturalWidth > 0`)
+		p.until(`(() => { const s = document.querySelector("#channel .scroll"); return s.scrollHeight - s.scrollTop - s.clientHeight < 2; })()`)
 		fits("phone-channel-" + scheme)
 		p.click(fmt.Sprintf(`#channel .row[data-ts="%s"] .replies`, root))
 		p.shows("#thread .md table", "74 s")

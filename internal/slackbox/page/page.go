@@ -2,6 +2,11 @@
 // the binary, with no build step and nothing fetched from elsewhere. It acts as a
 // person does, by the ordinary Web API with that person's token, so that what is
 // clicked here reaches Smith exactly as a line typed into Slack would (T5).
+//
+// Tests in a browser may hold on to these: #me (who one is), #side .conv[data-name],
+// #channel and #thread with their .row[data-ts] (.name, .content, .reaction[data-name],
+// .replies, .status-link, .note), #composer and #thread-composer, .status (what an app
+// is doing), .error, and #line, which is hidden while the stream is there.
 package page
 
 import (

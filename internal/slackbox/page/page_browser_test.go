@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/slack-go/slack"
@@ -44,10 +45,10 @@ func TestPage_ALineWithAMentionIsAnsweredInItsThread(t *testing.T) {
 	// The name is completed from its first letters.
 	p.typeIn(box, "hello @smi")
 	p.until(`document.querySelector("#channel .names:not([hidden]) [aria-selected=true]")?.textContent.includes("smith")`)
-	p.enter(0)
+	p.press("Enter", 0)
 	require.Equal(t, "hello @smith ", ask[string](p, `document.querySelector("#composer").value`))
 	p.typeIn(box, "are you there?")
-	p.enter(0)
+	p.press("Enter", 0)
 	row := p.row("#channel", "are you there?")
 	p.shows(row+" .mention", "@smith")
 	require.Equal(t, "", ask[string](p, `document.querySelector("#composer").value`))
@@ -93,7 +94,7 @@ func TestPage_OwnLinesAreEditedAndDeleted(t *testing.T) {
 	p.tool(row, "Edit")
 	p.until(`document.activeElement.value === "ask @smith < 5 & more"`)
 	p.run(chromedp.KeyEvent(" please"))
-	p.enter(0)
+	p.press("Enter", 0)
 	p.shows(row+" .content", "ask @smith < 5 & more please")
 	p.shows(row+" .edited", "(edited)")
 	p.shows(row+" .mention", "@smith")
@@ -147,7 +148,7 @@ func TestPage_FilesGoBothWays(t *testing.T) {
 	p.run(chromedp.SetUploadFiles(chromedp.CSS(`#channel input[type=file]`), []string{note, filepath.Join(picture, "page-upload-me.png")}, chromedp.NodeReady))
 	p.until(`document.querySelectorAll("#channel .chip").length === 2`)
 	p.typeIn(box, "two files")
-	p.enter(0)
+	p.press("Enter", 0)
 	row := p.row("#channel", "two files")
 	p.shows(row+" .file-name", "notes \ufffdgnp.txt")
 	p.until(fmt.Sprintf(`document.querySelector(%s)?.naturalWidth > 0`, quote(row+" .preview")))
@@ -162,6 +163,17 @@ func TestPage_FilesGoBothWays(t *testing.T) {
 	})`, quote(row+" button.file"))))
 	p.click(row + " .preview-button")
 	p.until(`document.querySelector("dialog .whole-picture")?.naturalWidth > 0`)
+	p.run(chromedp.KeyEvent(kb.Escape))
+
+	// A file can be dropped anywhere on the pane, and taken back before it is sent.
+	for _, step := range []input.DispatchDragEventType{input.DispatchDragEventTypeDragEnter, input.DispatchDragEventTypeDragOver, input.DispatchDragEventTypeDrop} {
+		tell(p, input.DispatchDragEvent, input.DispatchDragEventParams{Type: step, X: 700, Y: 300,
+			Data: &input.DragData{Items: []*input.DragDataItem{}, Files: []string{note}, DragOperationsMask: 1}})
+	}
+	p.shows("#channel .chip", "notes")
+	p.until(`!document.querySelector(".dropping")`)
+	p.click("#channel .chip button")
+	p.until(`document.querySelectorAll("#channel .chip").length === 0`)
 }
 
 func TestPage_ADirectMessageReachesTheApp(t *testing.T) {
@@ -194,6 +206,89 @@ func TestPage_OthersSeeLinesAtOnceAndADotElsewhere(t *testing.T) {
 	ana.until(`new URLSearchParams(location.search).get("as") === "gil"`)
 	ana.say(box, "I am a guest")
 	ben.shows("#channel .row .badge", "guest")
+	ana.run(chromedp.Navigate(w.slack.PageURL() + "?as=olga&channel=general"))
+	ana.shows("#channel .row .content", "good morning")
+	ana.say(box, "I am of another team")
+	ben.shows("#channel .row .badge", "other team")
+	require.False(t, ask[bool](ana, `Boolean(document.querySelector('#side .conv[data-name="random"]'))`))
+}
+
+func TestPage_EverythingIsReachedByKeyboard(t *testing.T) {
+	w := newWorld(t)
+	p := w.as("ana", "general")
+	p.say(box, "first line")
+	p.say(box, "second line")
+	first, second := p.row("#channel", "first line"), p.row("#channel", "second line")
+	p.run(chromedp.Focus(chromedp.CSS("#channel .row[tabindex='0']")))
+	for ask[string](p, `document.activeElement.querySelector(".content").textContent`) != "first line" {
+		p.run(chromedp.KeyEvent(kb.ArrowUp))
+	}
+	p.until(fmt.Sprintf(`document.activeElement === document.querySelector(%s)`, quote(first)))
+	p.press("r", 0)
+	p.until(`document.activeElement.classList.contains("emoji-find")`)
+	p.run(chromedp.KeyEvent("x"))
+	p.press("Enter", 0)
+	p.shows(first+` .reaction[data-name="x"]`, "1")
+	p.until(fmt.Sprintf(`document.activeElement === document.querySelector(%s)`, quote(first)))
+	p.run(chromedp.KeyEvent(kb.ArrowDown))
+	p.press("e", 0)
+	p.until(`document.activeElement.value === "second line"`)
+	p.run(chromedp.KeyEvent(" more"))
+	p.press("Enter", 0)
+	p.shows(second+" .content", "second line more")
+	p.until(`document.activeElement.id === "composer"`)
+	p.run(chromedp.Focus(chromedp.CSS(second)))
+	p.press("t", 0)
+	p.until(`document.activeElement.id === "thread-composer"`)
+	p.typeIn(threadBox, "one")
+	p.press("Enter", shift)
+	p.typeIn(threadBox, "two")
+	p.press("Enter", 0)
+	p.until(`[...document.querySelectorAll("#thread .para")].some((e) => e.innerText === "one\ntwo")`)
+	p.run(chromedp.KeyEvent(kb.Escape))
+	p.until(`document.querySelector("#thread").hidden`)
+	p.until(fmt.Sprintf(`document.activeElement === document.querySelector(%s)`, quote(second)))
+}
+
+func TestPage_ACommandAndAButtonReachTheApp(t *testing.T) {
+	w := newWorld(t)
+	w.interactive("smith", func(kind, what string) string { return "you sent " + kind + " " + what })
+	w.post(botToken("smith"), w.channel("general"), "choose", slack.MsgOptionBlocks(slack.NewActionBlock("b",
+		slack.NewButtonBlockElement("go", "on", slack.NewTextBlockObject(slack.PlainTextType, "Go on", false, false)))))
+	p := w.as("ana", "general")
+	p.typeIn(box, "/nosuch thing")
+	p.press("Enter", 0)
+	p.shows("#channel .error", "There is no command /nosuch here. Known: /agents.")
+	require.Equal(t, "/nosuch thing", ask[string](p, `document.querySelector("#composer").value`))
+	ask[string](p, `document.querySelector("#composer").value = ""`)
+	p.say(box, "/agents who?")
+	p.shows("#channel .row.note .content", "you sent /agents who?")
+	p.click("#channel .actions button")
+	p.shows("#channel .row.note .content", "you sent go on")
+}
+
+func TestPage_OlderLinesComeWhenScrolledUp(t *testing.T) {
+	w := newWorld(t)
+	for i := range 150 {
+		w.post(w.user([]string{"ana", "ben"}[i%2]).Token, w.channel("general"), fmt.Sprintf("line %03d", i))
+	}
+	p := w.as("ana", "general")
+	p.shows("#channel .row .content", "line 149")
+	p.until(`(() => { const s = document.querySelector("#channel .scroll"); return s.scrollHeight - s.scrollTop - s.clientHeight < 2; })()`)
+	require.Equal(t, 60, ask[int](p, `document.querySelectorAll("#channel .row").length`))
+	for shown := 120; shown <= 150; shown += 30 {
+		p.run(chromedp.Evaluate[chromedp.Void](`document.querySelector("#channel .scroll").scrollTop = 40`))
+		p.until(fmt.Sprintf(`document.querySelectorAll("#channel .row").length === %d`, shown))
+		// The line that was on top is still in sight.
+		require.Greater(t, ask[int](p, `document.querySelector("#channel .scroll").scrollTop`), 300)
+	}
+	p.shows("#channel .beginning", "beginning of #general")
+	p.until(`!document.querySelector("#channel .jump").hidden`)
+	w.post(w.user("ben").Token, w.channel("general"), "a new one")
+	p.shows("#channel .row .content", "a new one")
+	require.Greater(t, ask[int](p, `(() => { const s = document.querySelector("#channel .scroll"); return s.scrollHeight - s.scrollTop - s.clientHeight; })()`), 300)
+	p.click("#channel .jump")
+	p.until(`document.querySelector("#channel .jump").hidden`)
 }
 
 func TestPage_ADeepLinkOpensPersonChannelAndThread(t *testing.T) {
@@ -248,7 +343,7 @@ func TestPage_TextIsKeptWhenItCannotBeSent(t *testing.T) {
 	p.run(chromedp.Focus(chromedp.CSS(box)))
 	long := strings.Repeat("a", 40001)
 	require.True(t, ask[bool](p, fmt.Sprintf(`(() => { const b = document.querySelector("#composer"); b.value = %s; return b.dispatchEvent(new Event("input")); })()`, quote(long))))
-	p.enter(0)
+	p.press("Enter", 0)
 	p.shows("#channel .error", "too long")
 	require.Len(t, ask[string](p, `document.querySelector("#composer").value`), len(long))
 }
@@ -268,7 +363,7 @@ func TestPage_NothingIsLostOverAReconnect(t *testing.T) {
 	d.close()
 	p.shows("#line:not([hidden])", "Reconnecting…")
 	p.typeIn(box, "kept while nobody answers")
-	p.enter(0)
+	p.press("Enter", 0)
 	p.shows("#channel .error", "No answer came")
 	require.Equal(t, "kept while nobody answers", ask[string](p, `document.querySelector("#composer").value`))
 	p.shoot("reconnecting")
@@ -290,7 +385,7 @@ func TestPage_NothingIsLostOverAReconnect(t *testing.T) {
 	p.shows("#channel .reply-count", "1 reply")
 	p.until(`document.querySelector('#side .conv[data-name="random"] .dot')`)
 	p.run(chromedp.Focus(chromedp.CSS(box)))
-	p.enter(0)
+	p.press("Enter", 0)
 	p.shows("#channel .row .content", "kept while nobody answers")
 }
 

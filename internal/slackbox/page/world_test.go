@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/slackevents"
@@ -90,13 +91,52 @@ func (w *world) client(token string) *slack.Client {
 
 // bot runs an app by unmodified slack-go over Socket Mode: every mention and every
 // direct line is answered in its thread by what answer says. It runs until the test ends.
-func (w *world) bot(name string, answer func(api *slack.Client, channel, thread, text string)) *slack.Client {
+func (w *world) bot(name string, answer func(api *slack.Client, channel, thread, text string)) {
+	w.t.Helper()
+	w.socket(name, func(api *slack.Client, sock *socketmode.Client, e socketmode.Event) {
+		if e.Type != socketmode.EventTypeEventsAPI {
+			return
+		}
+		_ = sock.Ack(*e.Request)
+		outer, _ := e.Data.(slackevents.EventsAPIEvent)
+		switch in := outer.InnerEvent.Data.(type) {
+		case *slackevents.AppMentionEvent:
+			if in.Edited == nil {
+				answer(api, in.Channel, first(in.ThreadTimeStamp, in.TimeStamp), in.Text)
+			}
+		case *slackevents.MessageEvent:
+			if strings.HasPrefix(in.Channel, "D") && in.BotID == "" && in.SubType == "" {
+				answer(api, in.Channel, first(in.ThreadTimeStamp, in.TimeStamp), in.Text)
+			}
+		}
+	})
+}
+
+// interactive runs an app that answers commands and buttons in the ack.
+func (w *world) interactive(name string, answer func(kind, what string) string) {
+	w.t.Helper()
+	w.socket(name, func(_ *slack.Client, sock *socketmode.Client, e socketmode.Event) {
+		text := ""
+		switch in := e.Data.(type) {
+		case slack.SlashCommand:
+			text = answer(in.Command, in.Text)
+		case slack.InteractionCallback:
+			action := in.ActionCallback.BlockActions[0]
+			text = answer(action.ActionID, action.Value)
+		default:
+			return
+		}
+		_ = sock.Ack(*e.Request, map[string]any{"response_type": "ephemeral", "text": text})
+	})
+}
+
+// socket runs an app's socket until the test ends, and returns once it is open.
+func (w *world) socket(name string, handle func(*slack.Client, *socketmode.Client, socketmode.Event)) {
 	w.t.Helper()
 	api := slack.New(botToken(name), slack.OptionAppLevelToken(appToken(name)), slack.OptionAPIURL(w.slack.URL()))
 	sock := socketmode.New(api, socketmode.OptionLog(log.New(io.Discard, "", 0)))
 	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	ready := make(chan struct{})
+	ended, ready := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = sock.RunContext(ctx)
@@ -110,30 +150,16 @@ func (w *world) bot(name string, answer func(api *slack.Client, channel, thread,
 				if e.Type == socketmode.EventTypeHello {
 					close(ready)
 				}
-				if e.Type != socketmode.EventTypeEventsAPI {
-					continue
-				}
-				_ = sock.Ack(*e.Request)
-				outer, _ := e.Data.(slackevents.EventsAPIEvent)
-				switch in := outer.InnerEvent.Data.(type) {
-				case *slackevents.AppMentionEvent:
-					if in.Edited == nil {
-						answer(api, in.Channel, first(in.ThreadTimeStamp, in.TimeStamp), in.Text)
-					}
-				case *slackevents.MessageEvent:
-					if strings.HasPrefix(in.Channel, "D") && in.BotID == "" && in.SubType == "" {
-						answer(api, in.Channel, first(in.ThreadTimeStamp, in.TimeStamp), in.Text)
-					}
-				}
+				handle(api, sock, e)
 			}
 		}
 	}()
 	w.t.Cleanup(func() { cancel(); <-ended })
 	select {
 	case <-ready:
-	case <-w.t.Context().Done():
+	case <-time.After(patience):
+		w.t.Fatalf("%s never got a hello", name)
 	}
-	return api
 }
 
 func first(all ...string) string {

@@ -13,7 +13,7 @@ export class Composer {
     this.files = [];
     this.key = '';
     this.box = new TextBox({ label: what.label, placeholder: what.label, directory: what.directory, enter: () => this.submit(),
-      editLast: what.editLast, changed: () => this.refresh() });
+      editLast: what.editLast, changed: () => this.refresh(), typed: () => this.say('') });
     this.box.area.id = what.id;
     this.chips = h('div', { class: 'chips' });
     this.error = h('p', { class: 'error', role: 'alert', hidden: true });
@@ -52,8 +52,10 @@ export class Composer {
     this.box.area.placeholder = label;
     this.box.area.setAttribute('aria-label', label);
     if (key === this.key) return;
-    if (this.key) this.drafts.set(this.key, { text: this.box.value, files: this.files });
-    const draft = this.drafts.get(key) ?? { text: '', files: [] };
+    const now = { text: this.box.value, files: this.files };
+    if (this.key) this.drafts.set(this.key, now);
+    // What was typed before there was anywhere to send it stays in the box.
+    const draft = this.key ? this.drafts.get(key) ?? { text: '', files: [] } : now;
     this.key = key;
     this.files = draft.files;
     this.box.value = draft.text;
@@ -81,7 +83,7 @@ export class Composer {
 
   submit() {
     const text = this.box.value;
-    if (!text.trim() && !this.files.length) return;
+    if (!this.key || (!text.trim() && !this.files.length)) return;
     this.queue.push({ key: this.key, text, files: this.files, broadcast: Boolean(this.also?.checked) });
     this.files = [];
     this.box.value = '';

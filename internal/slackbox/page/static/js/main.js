@@ -219,7 +219,8 @@ class App {
     const address = `/?${where.toString().replace(/%40/g, '@')}`;
     if (how === 'push' && address !== location.pathname + location.search) history.pushState(null, '', address);
     else if (how !== 'none') history.replaceState(null, '', address);
-    this.changed();
+    // At once, as the caller gives the focus to what is only now shown.
+    this.draw();
     this.arrive();
   }
 

@@ -6,7 +6,7 @@ import { avatar, badge } from './message.js';
 let count = 0;
 
 export class TextBox {
-  /** what: {label, placeholder, directory(), enter(), escape(), empty_up()}. */
+  /** what: {label, placeholder, directory(), enter()} and, if wanted, {escape(), editLast(), changed(), typed()}. */
   constructor(what) {
     this.what = what;
     this.listId = `names-${++count}`;
@@ -14,7 +14,7 @@ export class TextBox {
       role: 'combobox', 'aria-autocomplete': 'list', 'aria-expanded': 'false', 'aria-controls': this.listId, spellcheck: 'true' });
     this.list = h('div', { class: 'popup names', id: this.listId, role: 'listbox', 'aria-label': 'People and apps', hidden: true });
     this.el = h('div', { class: 'text-box' }, this.list, this.area);
-    this.area.addEventListener('input', () => { this.grow(); this.complete(); });
+    this.area.addEventListener('input', () => { this.grow(); this.complete(); this.what.typed?.(); });
     this.area.addEventListener('click', () => this.complete());
     this.area.addEventListener('blur', () => this.closeList());
     this.area.addEventListener('keydown', (e) => this.key(e));
@@ -45,7 +45,6 @@ export class TextBox {
     const { selectionStart: at, selectionEnd: end } = this.area;
     const m = at === end && /(?:^|[\s([{"'*_~])@([\p{L}\p{N}_.\-]{0,40})$/u.exec(this.value.slice(Math.max(0, at - 60), at));
     const found = m ? this.what.directory().find(m[1]).filter((p) => p.kind !== 'deactivated').slice(0, 8) : [];
-    // A name typed in full with nothing longer to offer needs no list.
     if (!found.length) { this.closeList(); return; }
     this.from = at - m[1].length - 1;
     this.found = found;

@@ -18,6 +18,7 @@ export class Timeline {
     this.scroll = h('div', { class: 'scroll' }, this.top, this.list);
     this.el = h('div', { class: 'timeline' }, this.scroll, this.jump);
     this.atEnd = true;
+    this.lastTop = 0;
     this.toolbar = this.makeToolbar();
     this.scroll.addEventListener('scroll', () => this.scrolled(), { passive: true });
     new ResizeObserver(() => { if (this.atEnd) this.toEnd(); }).observe(this.list);
@@ -36,8 +37,7 @@ export class Timeline {
       this.list.replaceChildren();
       this.atEnd = true;
     }
-    const before = this.scroll.scrollHeight - this.scroll.scrollTop;
-    const firstBefore = this.list.firstChild;
+    const anchor = this.atEnd ? null : this.firstInSight();
     const kept = new Map();
     const nodes = [];
     let last = null;
@@ -78,8 +78,21 @@ export class Timeline {
     const lastRow = [...this.list.querySelectorAll('.row')].at(-1);
     if (lastRow && !this.list.querySelector('.row[tabindex="0"]')) lastRow.tabIndex = 0;
     if (this.atEnd) this.toEnd();
-    else if (firstBefore && firstBefore !== this.list.firstChild) this.scroll.scrollTop = this.scroll.scrollHeight - before;
+    else if (anchor && this.rows.has(anchor.key)) {
+      this.scroll.scrollTop += this.rows.get(anchor.key).node.getBoundingClientRect().top - anchor.top;
+      this.lastTop = this.scroll.scrollTop;
+    }
     this.jump.hidden = this.atEnd;
+  }
+
+  /** The row that the reader's eye is held by while others come above it. */
+  firstInSight() {
+    const edge = this.scroll.getBoundingClientRect().top;
+    for (const [key, { node }] of this.rows) {
+      const r = node.getBoundingClientRect();
+      if (node.dataset.ts && r.bottom > edge) return { key, top: r.top };
+    }
+    return null;
   }
 
   keep(kept, key, sign, make) {
@@ -108,13 +121,19 @@ export class Timeline {
 
   scrolled() {
     const s = this.scroll;
-    this.atEnd = s.scrollHeight - s.scrollTop - s.clientHeight < 60;
+    if (s.clientHeight === 0) return;
+    // Only the reader's own way up leaves the end; what grows below does not.
+    const up = s.scrollTop < this.lastTop - 1;
+    this.lastTop = s.scrollTop;
+    if (s.scrollHeight - s.scrollTop - s.clientHeight < 60) this.atEnd = true;
+    else if (up) this.atEnd = false;
     this.jump.hidden = this.atEnd;
     if (s.scrollTop < 120 && this.topKind === 'more') this.what.older();
   }
 
   toEnd() {
     this.scroll.scrollTop = this.scroll.scrollHeight;
+    this.lastTop = this.scroll.scrollTop;
     this.atEnd = true;
     this.jump.hidden = true;
   }
