@@ -6,6 +6,9 @@
 // everything the CLI starts; it holds one end of a pipe whose other end only the
 // worker has, so that the worker's death, by whatever signal, ends the run.
 //
+// One thing is out of reach: a process that a tool started, that gave up both its
+// session and its environment, of a run whose supervisor was itself killed.
+//
 // What is relied on of the CLI stands in argv.go (how it is called), stream.go (what
 // it prints) and session.go (where it keeps a session); contract_test.go checks all
 // of it against the pinned version.
