@@ -1,10 +1,12 @@
 package slackbox_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +32,32 @@ func BenchmarkSayInProcess(b *testing.B) {
 	for b.Loop() {
 		_, err := s.Person("ana").Say("general", "@smith hello")
 		require.NoError(b, err)
+	}
+}
+
+// BenchmarkSayToSocket is the time from a line to its frame on an open socket, acked.
+func BenchmarkSayToSocket(b *testing.B) {
+	s := slackbox.New(slackbox.Options{})
+	require.NoError(b, s.Start(b.Context(), ""))
+	defer func() { _ = s.Close() }()
+	api := slack.New("", slack.OptionAPIURL(s.URL()), slack.OptionAppLevelToken("xapp-local-smith"))
+	_, url, err := api.StartSocketModeContext(b.Context())
+	require.NoError(b, err)
+	conn, _, err := websocket.Dial(b.Context(), url, nil)
+	require.NoError(b, err)
+	defer func() { _ = conn.CloseNow() }()
+	_, _, err = conn.Read(b.Context())
+	require.NoError(b, err)
+	for b.Loop() {
+		_, err := s.Person("ana").Say("general", "hello")
+		require.NoError(b, err)
+		_, frame, err := conn.Read(b.Context())
+		require.NoError(b, err)
+		var e struct {
+			ID string `json:"envelope_id"`
+		}
+		require.NoError(b, json.Unmarshal(frame, &e))
+		require.NoError(b, conn.Write(b.Context(), websocket.MessageText, []byte(`{"envelope_id":"`+e.ID+`"}`)))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,7 +99,9 @@ func TestDelivery_ClimbsTheLadderAtOnceAfterOneAndAfterFiveMinutes(t *testing.T)
 	first := frame(t, conn)
 	require.InDelta(t, 0, first["retry_attempt"], 0)
 	for i, step := range []time.Duration{3 * time.Second, 3*time.Second + time.Minute, 3*time.Second + 5*time.Minute} {
-		clock.Advance(step)
+		clock.Advance(step - time.Millisecond)
+		require.Equal(t, i+1, deliveries(s, "smith")["sent message"], "not before its time")
+		clock.Advance(time.Millisecond)
 		f := frame(t, conn)
 		require.InDelta(t, i+1, f["retry_attempt"], 0)
 		require.Equal(t, "timeout", f["retry_reason"])
@@ -127,14 +130,21 @@ func TestDelivery_AnAckOfTwentyKilobytesIsNotHeard(t *testing.T) {
 	clock := frozen()
 	s := start(t, slackbox.Options{Clock: clock})
 	conn, _ := dial(t, s, "smith")
-	_, err := s.Person("ana").Say("general", "hello")
-	require.NoError(t, err)
-	id := frame(t, conn)["envelope_id"].(string)
-	long := `{"envelope_id":"` + id + `","payload":{"text":"` + string(bytes.Repeat([]byte("x"), 20480)) + `"}}`
-	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(long)))
-	require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte("no json")))
+	var ids []string
+	for range 2 {
+		_, err := s.Person("ana").Say("general", "hello")
+		require.NoError(t, err)
+		ids = append(ids, frame(t, conn)["envelope_id"].(string))
+	}
+	long := `{"envelope_id":"` + ids[0] + `","payload":{"text":"` + strings.Repeat("x", 20480) + `"}}`
+	for _, answer := range []string{long, "no json", `{"envelope_id":"unknown"}`, `{"envelope_id":"` + ids[1] + `"}`} {
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageText, []byte(answer)))
+	}
+	require.NoError(t, s.Wait(within(t), func() bool { return deliveries(s, "smith")["acked message"] == 1 }))
 	clock.Advance(3 * time.Second)
-	require.InDelta(t, 1, frame(t, conn)["retry_attempt"], 0)
+	again := frame(t, conn)
+	require.Equal(t, ids[0], again["envelope_id"])
+	require.InDelta(t, 1, again["retry_attempt"], 0)
 }
 
 func TestDelivery_WhatWasRaisedWithNoSocketWaitsForOneInOrder(t *testing.T) {
@@ -238,6 +248,7 @@ func TestSocket_ReconnectsOnEachReason(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		waitFor(t, events, socketmode.EventTypeHello)
+		require.NoError(t, s.Wait(within(t), func() bool { return len(s.State().Apps[0].Sockets) == 1 }))
 	}
 	n, err := s.Cut("smith")
 	require.NoError(t, err)
