@@ -44,6 +44,9 @@ func main() {
 	}
 }
 
+// maxReady bounds the supervisors that are kept warm for the next agents.
+const maxReady = 4
+
 // drainMargin is what is left, after running turns had their time, to interrupt the
 // agents that are still at work and to report them.
 const drainMargin = 10 * time.Second
@@ -103,8 +106,10 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	runner := agent.New(agent.Options{
 		Command: cfg.Agent.Command, Home: cfg.Agent.Home,
 		Env: agent.BuildEnv(os.Environ(), cfg.Agent.PassEnv, cfg.Agent.Home), Log: logger,
+		Ready: min(cfg.Limits.ConcurrentTurns, maxReady),
 	})
 	defer runner.Close()
+	runner.Prepare()
 	dirs := activities.Dirs{Root: filepath.Join(cfg.DataDir, "threads"), Checkouts: cfg.WritableRoots}
 	agents := &activities.Agent{
 		Seats: seats, Ledger: ledger, Runner: runner, Kill: agent.Kill, Dirs: dirs, Box: cfg.Box, Now: time.Now, Log: logger,

@@ -17,6 +17,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"agentsmith/internal/agent"
+	"agentsmith/internal/config"
 	"agentsmith/internal/stack"
 	"agentsmith/internal/tools"
 	"agentsmith/workflows"
@@ -115,7 +116,8 @@ func signedIn(choice, claude string) (bool, error) {
 	if choice == "stand-in" {
 		return false, nil
 	}
-	in := agent.SignedIn(claude, os.Getenv("HOME"), os.Environ())
+	home := os.Getenv("HOME")
+	in := agent.SignedIn(claude, home, agent.BuildEnv(os.Environ(), config.DefaultPassEnv(), home))
 	if choice == "claude" && !in {
 		return false, errors.New("claude is not signed in: run `claude` once and sign in, or set ANTHROPIC_API_KEY, or leave --agent out to use the stand-in")
 	}

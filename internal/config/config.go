@@ -220,15 +220,15 @@ func defaults() *Config {
 		IdleAfter:   30 * time.Minute,
 		OwedTooLong: 5 * time.Minute,
 		Drain:       time.Minute,
-		Agent:       Agent{Command: "claude", PassEnv: defaultPassEnv()},
+		Agent:       Agent{Command: "claude", PassEnv: DefaultPassEnv()},
 		Listen:      Listen{Starter: "127.0.0.1:9470", Worker: "127.0.0.1:9471"},
 		Log:         Log{Level: "info", Format: "json"},
 	}
 }
 
-// defaultPassEnv names what the agent CLI needs to run, to sign in and to reach
+// DefaultPassEnv names what the agent CLI needs to run, to sign in and to reach
 // its service through a proxy.
-func defaultPassEnv() []string {
+func DefaultPassEnv() []string {
 	return []string{
 		"PATH", "LANG", "LC_ALL", "TZ", "TMPDIR",
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN",

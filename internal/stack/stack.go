@@ -50,6 +50,8 @@ type Options struct {
 	Seats []string
 	// Config is laid over the config that the stack writes.
 	Config map[string]any
+	// Env is added to the environment of worker and starter.
+	Env []string
 	// Failpoints is a directory for programs that were built with failpoints, or "".
 	Failpoints string
 	// Model answers for the model; nil is the stand-in's own script.
@@ -202,6 +204,7 @@ func (s *Stack) env() []string {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8",
 		"TEMPORAL_ADDRESS=" + s.Temporal.Address, "TEMPORAL_NAMESPACE=" + Namespace,
 	}
+	env = append(env, s.Options.Env...)
 	if s.Failpoints != "" {
 		env = append(env, "SMITH_FAILPOINTS="+s.Failpoints)
 	}
@@ -253,6 +256,12 @@ func (s *Stack) StartStarter(ctx context.Context) error {
 	s.Starter = p
 	return err
 }
+
+// StarterHealth is the starter's address of /healthz and /metrics.
+func (s *Stack) StarterHealth() string { return s.starterHealth }
+
+// WorkerHealth is the worker's address of /healthz and /metrics.
+func (s *Stack) WorkerHealth() string { return s.workerHealth }
 
 func (s *Stack) program(ctx context.Context, name, bin string, env []string, health string) (*Proc, error) {
 	p, err := start(s.path("logs"), command{name: name, path: bin, args: []string{"--config", s.ConfigPath}, env: env, dir: s.Dir})
