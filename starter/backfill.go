@@ -76,22 +76,29 @@ func (b *backfill) boot(ctx context.Context) error {
 	return nil
 }
 
-// add has everything since t read, with the overlap.
-func (b *backfill) add(t time.Time) { b.addTS(rules.TimeTS(t.Add(-backfillOverlap))) }
-
-func (b *backfill) addTS(ts string) {
-	b.mu.Lock()
-	if b.since == "" || rules.CompareTS(ts, b.since) < 0 {
-		b.since = ts
-	}
-	since := b.since
-	b.mu.Unlock()
-	if err := keepMark(b.mark, since); err != nil {
-		b.log.Error("the begin of a gap could not be kept", "seat", b.name, "error", err)
+// opened is called when a socket is open, so that what comes while the gap is read comes
+// over it. The zero time is the first socket's: boot knows since when.
+func (b *backfill) opened(since time.Time) {
+	if !since.IsZero() {
+		b.add(since)
 	}
 	select {
 	case b.kick <- struct{}{}:
 	default:
+	}
+}
+
+// add widens the gap to everything since t, with the overlap.
+func (b *backfill) add(t time.Time) { b.addTS(rules.TimeTS(t.Add(-backfillOverlap))) }
+
+func (b *backfill) addTS(ts string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.since == "" || rules.CompareTS(ts, b.since) < 0 {
+		b.since = ts
+	}
+	if err := keepMark(b.mark, b.since); err != nil {
+		b.log.Error("the begin of a gap could not be kept", "seat", b.name, "error", err)
 	}
 }
 

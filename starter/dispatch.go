@@ -17,7 +17,7 @@ import (
 
 const (
 	// dispatchBatch is how many lines one look at the ledger brings.
-	dispatchBatch = 1000
+	dispatchBatch = 500
 	// dispatchThreads is how many threads are signalled at the same time.
 	dispatchThreads = 16
 	// dispatchAgain is how soon what failed is tried again.

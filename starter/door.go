@@ -27,7 +27,8 @@ type door struct {
 	*seat
 	inbox  *inbox
 	client *socketmode.Client
-	// gap is called when a socket opens again: lines may have been missed (L6).
+	// gap is called when a socket opens: lines may have been missed since (L6). The first
+	// one brings no time.
 	gap func(since time.Time)
 
 	// shutSince is when the socket was lost, zero while one is open; opened counts them, and
@@ -163,12 +164,12 @@ func (d *door) hello(req *socketmode.Request) {
 	d.shutSince = time.Time{}
 	d.loud.Clear("door "+d.name, d.name+" is connected to Slack.")
 	d.loud.Clear("silent "+d.name, "The socket of "+d.name+" is open again.")
-	if d.opened++; d.opened > 1 {
-		if since.IsZero() {
-			since = d.now()
-		}
-		d.gap(since)
+	if d.opened++; d.opened == 1 {
+		since = time.Time{} // the gap before the boot began where the ledger ends
+	} else if since.IsZero() {
+		since = d.now()
 	}
+	d.gap(since)
 	d.log.Info("the socket is open", "seat", d.name, "connections", req.NumConnections)
 	d.compare(req.NumConnections)
 }

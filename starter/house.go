@@ -78,7 +78,7 @@ func newEntrance(ctx context.Context, cfg *config.Config, id identity, all []ide
 	}
 	e := assemble(s, filepath.Join(cfg.DataDir, "backfill"))
 	e.door = newDoor(s, e.inbox, doorOptions{
-		appToken: id.AppToken.Reveal(), apiURL: cfg.Slack.APIURL, timeout: cfg.Slack.RequestTimeout, gap: e.backfill.add,
+		appToken: id.AppToken.Reveal(), apiURL: cfg.Slack.APIURL, timeout: cfg.Slack.RequestTimeout, gap: e.backfill.opened,
 	})
 	if err := e.backfill.boot(ctx); err != nil {
 		return nil, errors.Join(err, kept.close())

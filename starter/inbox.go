@@ -90,7 +90,8 @@ func (x *inbox) storeOnce(ctx context.Context, in inbound) error {
 	tryCtx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := x.record(tryCtx, in)
-	if err != nil && !errors.Is(err, errStopUnsaid) {
+	// A call that was cut off because the starter ends says nothing about the store.
+	if err != nil && !errors.Is(err, errStopUnsaid) && ctx.Err() == nil {
 		x.setDown(err)
 	}
 	return err

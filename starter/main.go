@@ -113,6 +113,7 @@ func sayTo(channel string, seats []identity) func(context.Context, string) error
 		return nil
 	}
 	return func(ctx context.Context, text string) error {
+		text = string(telemetry.Clean([]byte(text)))
 		var err error
 		for _, s := range seats {
 			_, err = s.client.Post(ctx, slackapi.PostRequest{
