@@ -1,17 +1,23 @@
 package e2e_test
 
 import (
+	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // to lock the store
 
 	"agentsmith/internal/slackbox"
 	"agentsmith/internal/standin"
 	"agentsmith/rules"
+	"agentsmith/workflows"
 )
 
 // room is a channel (or a DM) of a case's own, so that cases can share a system.
@@ -19,8 +25,6 @@ type room struct {
 	*system
 	t  *testing.T
 	id string
-	// root is "" for a channel: every line names its thread.
-	people []string
 }
 
 var rooms atomic.Int64
@@ -62,16 +66,22 @@ func (r *room) lookAtTheEnd() {
 			r.tell()
 			return
 		}
-		wait(r.t, "until nothing is under way in this room", func() (bool, string) {
-			busy := r.busy(r.id)
-			return len(busy) == 0, strings.Join(busy, "; ")
-		})
+		r.settleRoom()
 		for _, problem := range r.audit(r.id) {
 			r.t.Errorf("after the case: %s", problem)
 		}
 		if r.t.Failed() {
 			r.tell()
 		}
+	})
+}
+
+// settleRoom waits until nothing is under way in the room.
+func (r *room) settleRoom() {
+	r.t.Helper()
+	wait(r.t, "until nothing is under way in this room", func() (bool, string) {
+		busy := r.busy(r.id)
+		return len(busy) == 0, strings.Join(busy, "; ")
 	})
 }
 
@@ -200,5 +210,50 @@ func (r *room) quietAbout(ts, why string) { r.excuses.add(r.id, ts, why) }
 // recorded waits until every envelope to the seats is acked: the lines are durable (L2).
 func (r *room) recorded() {
 	r.t.Helper()
-	wait(r.t, "for the acks", func() (bool, string) { return r.Slack.Quiet("smith", "trinity"), "envelopes under way" })
+	wait(r.t, "for the acks", func() (bool, string) { return r.Slack.Quiet(r.seatNames()...), "envelopes under way" })
+}
+
+// fault makes Slack fail, until heal is called.
+func (s *system) fault(t testing.TB, f slackbox.Fault) (heal func()) {
+	t.Helper()
+	id, err := s.Slack.AddFault(f)
+	require.NoError(t, err)
+	return func() { s.Slack.RemoveFault(id) }
+}
+
+// deliveries counts what happened to the envelopes of a line.
+func (r *room) deliveries(ts, what string) (n int) {
+	for _, d := range r.Slack.Log(0).Deliveries {
+		if d.Channel == r.id && d.TS == ts && d.What == what {
+			n++
+		}
+	}
+	return n
+}
+
+// acked tells whether Slack was told that a line arrived.
+func (r *room) acked(ts string) bool { return r.deliveries(ts, "acked") > 0 }
+
+// brain is the workflow of a seat for a thread.
+func (r *room) brain(seat, root string) string {
+	return workflows.ReplyID(seat, rules.Thread{Channel: r.id, Root: root})
+}
+
+// lockStore keeps everyone else from writing the store, until unlock is called.
+func (s *system) lockStore(t testing.TB) (unlock func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Dir, "data", "smith.db")+"?_pragma=busy_timeout(5000)")
+	require.NoError(t, err)
+	conn, err := db.Conn(context.Background())
+	require.NoError(t, err)
+	_, err = conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+	require.NoError(t, err)
+	return func() { require.NoError(t, errors.Join(conn.Close(), db.Close())) }
+}
+
+// seedWith is the default world with more channels.
+func seedWith(channels ...slackbox.Channel) *slackbox.Seed {
+	seed := slackbox.DefaultSeed()
+	seed.Channels = append(seed.Channels, channels...)
+	return &seed
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,10 @@ func begin(dir string, changes ...settings) (*system, error) {
 	// The context is the system's life: it ends with Stop. Each part has its own limit to start.
 	st, err := stack.Start(context.Background(), o)
 	if err != nil {
+		for _, name := range []string{"worker", "starter"} {
+			text, _ := os.ReadFile(filepath.Join(dir, "logs", name+".log"))
+			err = fmt.Errorf("%w\n%s.log ends: %s", err, name, text[max(0, len(text)-1000):])
+		}
 		return nil, err
 	}
 	s := &system{Stack: st, excuses: newExcuses()}
@@ -213,6 +218,9 @@ func (s *system) settle(t testing.TB) {
 	})
 }
 
+// outbox is where a brief says that an agent's files go.
+var outbox = regexp.MustCompile(`Files that you write into (\S+) are posted`)
+
 // model answers for the model: the stand-in's own script, with the marks of an agent that
 // goes on or hands on spelled so that they can stand inside a directive, and two words
 // that never stop doing so.
@@ -229,6 +237,9 @@ func model() func(standin.Request) standin.Reply {
 				other = "smith"
 			}
 			return standin.Reply{Text: fmt.Sprintf("over to you\n[hand off to %s: ping-pong]", other)}
+		}
+		if m := outbox.FindStringSubmatch(r.User); m != nil {
+			r.Section = strings.ReplaceAll(r.Section, "OUTBOX", m[1])
 		}
 		reply := script(r)
 		reply.Text = marks.Replace(reply.Text)
