@@ -235,13 +235,24 @@ func (p *tab) row(pane, text string) string {
 	return fmt.Sprintf(`%s .row[data-ts="%s"]`, pane, ts)
 }
 
-// tool points at a row and presses one of the actions that then appear.
+// tool points at a row and presses one of the actions that then appear. A row may move
+// while it is aimed at, as a list does that still grows: then it is aimed at again.
 func (p *tab) tool(row, label string) {
 	p.t.Helper()
+	button := fmt.Sprintf(`%s .tools [aria-label="%s"]`, row, label)
 	p.until(fmt.Sprintf(`document.querySelector(%s)`, quote(row)))
-	at := ask[[]float64](p, fmt.Sprintf(`(() => { const e = document.querySelector(%s); e.scrollIntoView({block: "center"}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, quote(row)))
-	p.run(chromedp.MouseEvent(chromedp.MouseMoved, at[0], at[1]))
-	p.click(fmt.Sprintf(`%s .tools [aria-label="%s"]`, row, label))
+	for try := range 20 {
+		at := ask[[]float64](p, fmt.Sprintf(`(() => { const e = document.querySelector(%s); e.scrollIntoView({block: "nearest"}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`, quote(row)))
+		p.run(chromedp.MouseEvent(chromedp.MouseMoved, at[0]+float64(try%2), at[1]))
+		if ask[bool](p, fmt.Sprintf(`new Promise((done) => {
+			const end = Date.now() + 1000;
+			const look = () => document.querySelector(%s) ? done(true) : Date.now() > end ? done(false) : setTimeout(look, 20);
+			look();
+		})`, quote(button))) {
+			break
+		}
+	}
+	p.click(button)
 }
 
 // size makes the window that of a desktop or of a phone.

@@ -104,6 +104,7 @@ func TestPage_OwnLinesAreEditedAndDeleted(t *testing.T) {
 	p.until(`document.activeElement.closest(".editor")`)
 	p.run(chromedp.KeyEvent(" not sent"), chromedp.KeyEvent(kb.Escape))
 	p.until(`document.activeElement.id === "composer"`)
+	p.until(`!document.querySelector(".editor")`)
 	p.lacks(row+" .content", "not sent")
 
 	other := p.row("#channel", "not yours")

@@ -152,6 +152,6 @@ func TestText_LongHostileTextCostsNoMoreThanItsLength(t *testing.T) {
 	})()`, inputs) {
 		times, err := strconv.ParseFloat(cost, 64)
 		require.NoError(t, err)
-		require.Less(t, times, 60.0, "%.20q", inputs[i])
+		require.Less(t, times, 30.0, "%.20q", inputs[i])
 	}
 }

@@ -20,6 +20,8 @@ export function safeAddress(text) {
  */
 export function h(tag, props, ...children) {
   const el = document.createElement(tag);
+  // Children first: an element with dir=auto looks at all of them again for each that comes.
+  add(el, children);
   for (const [name, value] of Object.entries(props || {})) {
     if (value == null || value === false) continue;
     if (name === 'on') {
@@ -33,7 +35,6 @@ export function h(tag, props, ...children) {
       el.setAttribute(name, value === true ? '' : String(value));
     }
   }
-  add(el, children);
   return el;
 }
 

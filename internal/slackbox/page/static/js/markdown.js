@@ -1,7 +1,7 @@
 // Standard Markdown, as an agent writes it into a markdown block: headings, lists,
 // fences, quotes, tables, rules and the inline marks. As hostile as any other text.
 
-import { h, add, link } from './dom.js';
+import { h, link } from './dom.js';
 import { bareAddress, bracket, unescape } from './mrkdwn.js';
 import { emojiChar } from './emoji.js';
 
@@ -20,14 +20,7 @@ function blocks(lines, names, depth) {
   const out = [];
   let para = [];
   const flush = () => {
-    if (para.length) {
-      const el = h('p', { dir: 'auto' });
-      para.forEach((line, i) => {
-        if (i) el.append(h('br'));
-        add(el, spans(line.trim(), names));
-      });
-      out.push(el);
-    }
+    if (para.length) out.push(h('p', { dir: 'auto' }, para.map((line, i) => [i > 0 && h('br'), spans(line.trim(), names)])));
     para = [];
   };
   for (let i = 0; i < lines.length; i++) {

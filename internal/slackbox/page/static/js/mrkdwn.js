@@ -1,7 +1,7 @@
 // Slack's own text format, read into nodes. The text is hostile: it is only ever
 // cut into text nodes and known elements, in time linear in its length.
 
-import { h, add, link } from './dom.js';
+import { h, link } from './dom.js';
 import { emojiChar } from './emoji.js';
 
 /** Undoes Slack's escaping of & < > in one pass. */
@@ -73,12 +73,7 @@ function quotes(text, names, afterBlock, beforeBlock) {
 }
 
 function paragraph(tag, lines, names) {
-  const el = h(tag, { class: 'para', dir: 'auto' });
-  lines.forEach((line, i) => {
-    if (i) el.append(h('br'));
-    add(el, inline(line, names));
-  });
-  return el;
+  return h(tag, { class: 'para', dir: 'auto' }, lines.map((line, i) => [i > 0 && h('br'), inline(line, names)]));
 }
 
 const stand = '\ufffc';
