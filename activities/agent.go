@@ -214,13 +214,21 @@ func (a *Agent) run(ctx context.Context, seat *Seat, in RunAgentInput, lines []r
 	}, func(p agent.Process) error { return a.started(ctx, in, lines, p) })
 	failpoint.At(failpoint.AgentEnded)
 	free := context.WithoutCancel(ctx)
-	if derr := a.Ledger.ProcessDead(free, runID(ctx)); derr != nil {
-		a.Log.Warn("an ended agent could not be marked as such; it is looked for before the next run", "error", derr)
-	}
+	go a.markEnded(free, runID(ctx))
 	if err != nil {
 		return RunAgentResult{}, a.agentError(ctx, in, err)
 	}
-	return a.keep(free, in, dir, got)
+	result, err := a.keep(free, in, dir, got)
+	result.PostID = postID(in.Turn, lines)
+	return result, err
+}
+
+// markEnded notes that a run's processes are gone. Nothing waits for it: one that is not
+// noted is looked for before the next run.
+func (a *Agent) markEnded(ctx context.Context, runID string) {
+	if err := a.Ledger.ProcessDead(ctx, runID); err != nil {
+		a.Log.Warn("an ended agent could not be marked as such; it is looked for before the next run", "error", err)
+	}
 }
 
 // runID names one run of the agent: the activity's own identity, so that a retry after a
@@ -351,7 +359,7 @@ func (a *Agent) keep(ctx context.Context, in RunAgentInput, dir ThreadDir, got a
 		out.Answer.Text, out.Answer.Ref = "", true
 	}
 	if read.HandOffTo != "" {
-		out.Answer.HandOff = &HandOff{Seat: read.HandOffTo, Text: read.HandOff, Hop: in.SiblingHop + 1}
+		out.Answer.HandOff = &HandOff{Seat: read.HandOffTo, Text: read.HandOff, Hop: in.SiblingHop}
 	}
 	return out, nil
 }

@@ -78,6 +78,8 @@ type RunAgentResult struct {
 	// Continue is what the agent wants to do next in this thread, "" for nothing (D2).
 	Continue string `json:"continue,omitempty"`
 	Answer   Answer `json:"answer"`
+	// PostID names the answer's post, by the first line that the turn took; "" without lines.
+	PostID string `json:"post_id,omitempty"`
 }
 
 // Answer is what the agent said. A text over rules.InlineText stays in the store,
@@ -93,7 +95,8 @@ type Answer struct {
 	HandOff *HandOff `json:"hand_off,omitempty"`
 }
 
-// HandOff is a marked line to another seat.
+// HandOff is a marked line to another seat. Hop is that of the turn that wrote it: who
+// reads the mark counts one more (D2).
 type HandOff struct {
 	Seat string `json:"seat"`
 	Text string `json:"text"`
@@ -149,14 +152,15 @@ type Outcome struct {
 
 // PostInput is one post and the outcomes that it settles.
 type PostInput struct {
-	// Turn's lines get State and Reason. The post's id is that of the first of them that
-	// is still open; with none open, and no PostID, nothing is posted.
+	// Turn's lines get State and Reason. Without a PostID the post is named by the first of
+	// them that can still be taken; when there is none, nothing is posted.
 	Turn   Turn         `json:"turn"`
 	State  rules.State  `json:"state,omitempty"`
 	Reason rules.Reason `json:"reason,omitempty"`
 	// Others are further lines that end with this post.
 	Others []Outcome `json:"others,omitempty"`
-	// PostID names a post that no line gives a name to: a stop, a schedule, a driven turn.
+	// PostID is the post's name where it is known: a stop, a schedule, a driven turn, and
+	// a turn that took its lines.
 	PostID string `json:"post_id,omitempty"`
 	Say    Say    `json:"say"`
 	Answer Answer `json:"answer"`

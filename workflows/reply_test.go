@@ -426,6 +426,18 @@ func TestReply_SelfDriveIsBounded(t *testing.T) {
 	require.True(t, th.posts[2].DrivesUsedUp)
 }
 
+// D2: a driven turn keeps the hop of the hand-off that it goes on with.
+func TestReply_ADrivenTurnKeepsTheHop(t *testing.T) {
+	th := newThread(t)
+	th.run = func(_ context.Context, in activities.RunAgentInput) (activities.RunAgentResult, error) {
+		return activities.RunAgentResult{Answer: activities.Answer{Text: "part"}, Continue: "more"}, nil
+	}
+	first := lineAt(1, "handed on")
+	first.SiblingHop = 2
+	th.start(first)
+	require.Equal(t, []int{2, 2, 2}, []int{th.runs[0].SiblingHop, th.runs[1].SiblingHop, th.runs[2].SiblingHop})
+}
+
 // D1: a scheduled run has one turn, opens a thread of its own, and does not wait for follow-ups.
 func TestReply_Schedule(t *testing.T) {
 	th := newThread(t)

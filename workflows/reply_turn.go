@@ -48,6 +48,18 @@ func (t *turn) olderThan(stopTS string) bool {
 	return older
 }
 
+// siblingHop is the hop of the hand-off that the turn goes on with: a driven turn keeps
+// that of the turn before it, or two seats could hand on for ever (D2).
+func (t *turn) siblingHop() (hop int) {
+	if t.drive != nil {
+		hop = t.drive.SiblingHop
+	}
+	for _, l := range t.lines {
+		hop = max(hop, l.SiblingHop)
+	}
+	return hop
+}
+
 // kill ends the turn's agent without waiting for a heartbeat to tell it (D4).
 func (t *turn) kill(ctx workflow.Context, s Settings, in activities.KillAgentInput) {
 	if t.killing == nil {
@@ -102,8 +114,9 @@ func (b *brain) takeTurn(ctx workflow.Context) {
 // taken a line. After that the thread is told.
 const maxUnbegun = 3
 
-// again puts the lines of a turn that never began back: its worker was lost before it had
-// done anything, so nothing is repeated (B3).
+// again puts the lines of a turn that never began back: its worker, or its store, was lost
+// before it had done anything, so nothing is repeated (B3). The post that found it out
+// waited for both.
 func (b *brain) again(t *turn, posted activities.PostResult) {
 	if !posted.NotBegun {
 		b.Unbegun = 0
@@ -126,8 +139,8 @@ func (b *brain) runAgent(ctx workflow.Context, t *turn) (activities.RunAgentResu
 		Drives:  b.in.Settings.SelfDriveHops,
 	}
 	b.Edits = nil
+	in.SiblingHop = t.siblingHop()
 	for _, l := range t.lines {
-		in.SiblingHop = max(in.SiblingHop, l.SiblingHop)
 		if l.Prompt != "" {
 			in.Prompt, in.Author = l.Prompt, l.Author
 		}
@@ -159,14 +172,15 @@ func (b *brain) conclude(t *turn, r activities.RunAgentResult, err error, killed
 		return activities.PostInput{Say: activities.SayNothing, State: rules.Declined, Reason: rules.ReasonDeleted}, true
 	case err != nil:
 		post := failurePost(err)
-		post.IfBegun = post.Reason == rules.ReasonWorkerDied && b.Unbegun < maxUnbegun
+		lost := post.Reason == rules.ReasonWorkerDied || post.Reason == rules.ReasonInternal
+		post.IfBegun = lost && b.Unbegun < maxUnbegun
 		return post, true
 	case r.Nothing:
 		return activities.PostInput{}, false
 	case r.Abstained:
 		return activities.PostInput{Say: activities.SayNothing, State: rules.Declined, Reason: rules.ReasonAbstained}, true
 	}
-	post := activities.PostInput{Say: activities.SayAnswer, State: rules.Answered, Answer: r.Answer}
+	post := activities.PostInput{Say: activities.SayAnswer, State: rules.Answered, Answer: r.Answer, PostID: r.PostID}
 	if r.Continue != "" {
 		post.DrivesUsedUp = !b.drive(t, r.Continue)
 	}
@@ -213,7 +227,7 @@ func (b *brain) drive(t *turn, prompt string) bool {
 	if hop > b.in.Settings.SelfDriveHops || b.in.Trigger.IsCron {
 		return false
 	}
-	b.Drive = &Trigger{Kind: KindLine, Author: rules.Self, Prompt: prompt, SelfDriveHop: hop}
+	b.Drive = &Trigger{Kind: KindLine, Author: rules.Self, Prompt: prompt, SelfDriveHop: hop, SiblingHop: t.siblingHop()}
 	return true
 }
 
