@@ -47,6 +47,7 @@ func run(ctx context.Context, f flags) error {
 		return err
 	}
 	health := &telemetry.Health{}
+	health.Red("doors", "starting")
 	metrics, err := telemetry.NewMetrics(logger)
 	if err != nil {
 		return err
@@ -98,6 +99,7 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	health.Green("doors", "")
 	return h.run(ctx)
 }
 
