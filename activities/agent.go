@@ -84,7 +84,12 @@ type Agent struct {
 	Log   *slog.Logger
 
 	running running
+	// beside are writes that no turn waits for.
+	beside sync.WaitGroup
 }
+
+// Finish waits for what is written beside the turns. A worker calls it last.
+func Finish(a *Agent) { a.beside.Wait() }
 
 // AgentLedger is what Agent needs of the store.
 type AgentLedger interface {
@@ -214,7 +219,7 @@ func (a *Agent) run(ctx context.Context, seat *Seat, in RunAgentInput, lines []r
 	}, func(p agent.Process) error { return a.started(ctx, in, lines, p) })
 	failpoint.At(failpoint.AgentEnded)
 	free := context.WithoutCancel(ctx)
-	go a.markEnded(free, runID(ctx))
+	a.beside.Go(func() { a.markEnded(free, runID(ctx)) })
 	if err != nil {
 		return RunAgentResult{}, a.agentError(ctx, in, err)
 	}
@@ -335,8 +340,8 @@ func EndLeftovers(ctx context.Context, a *Agent) error {
 	return nil
 }
 
-// keep stores the answer before the activity reports it, and reads what the agent asks
-// of the runtime.
+// keep stores the answer, and reads what the agent asks of the runtime. What the history
+// cannot carry is stored before the activity reports it.
 func (a *Agent) keep(ctx context.Context, in RunAgentInput, dir ThreadDir, got agent.Result) (RunAgentResult, error) {
 	files, err := dir.Outgoing()
 	if err != nil {
@@ -344,8 +349,17 @@ func (a *Agent) keep(ctx context.Context, in RunAgentInput, dir ThreadDir, got a
 	}
 	read := rules.ParseAnswer(got.Text, a.Seats.siblings(in.Turn.Seat))
 	kept := store.Answer{Text: read.Text, Model: got.Model, CostUSD: got.CostUSD, Duration: got.Duration, Files: files}
-	if err := a.Ledger.KeepAnswer(ctx, in.Turn.ID, kept); err != nil {
-		return RunAgentResult{}, fmt.Errorf("keep the answer: %w", err)
+	if len(files) > 0 || len(read.Text) > rules.InlineText {
+		if err := a.Ledger.KeepAnswer(ctx, in.Turn.ID, kept); err != nil {
+			return RunAgentResult{}, fmt.Errorf("keep the answer: %w", err)
+		}
+	} else {
+		// The history carries the whole of it: nothing waits for the copy.
+		a.beside.Go(func() {
+			if err := a.Ledger.KeepAnswer(ctx, in.Turn.ID, kept); err != nil {
+				a.Log.Warn("an answer's copy, and what it cost, could not be kept", "turn", in.Turn.ID, "error", err)
+			}
+		})
 	}
 	failpoint.At(failpoint.AgentKept)
 	out := RunAgentResult{

@@ -41,7 +41,7 @@ const (
 func (d Dirs) path(t Turn) (string, error) {
 	root := t.Thread.Root
 	if root == "" {
-		root = "scheduled"
+		root = "run-" + plainName(t.ID) // a schedule's: it has no thread yet
 	}
 	for _, part := range []string{t.Seat, t.Thread.Channel, root} {
 		if part == "" || part != filepath.Base(part) || strings.HasPrefix(part, ".") {
@@ -53,12 +53,17 @@ func (d Dirs) path(t Turn) (string, error) {
 
 // outboxOf names the directory of a turn's outgoing files.
 func outboxOf(t Turn) string {
-	return filepath.Join("outbox", strings.Map(func(r rune) rune {
+	return filepath.Join("outbox", plainName(t.ID))
+}
+
+// plainName makes an id of ours fit for one directory.
+func plainName(id string) string {
+	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '.' {
 			return r
 		}
 		return '_'
-	}, t.ID))
+	}, id)
 }
 
 // Of returns a thread's directory without touching it.

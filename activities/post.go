@@ -106,22 +106,24 @@ func (p *Poster) begun(ctx context.Context, in PostInput) (bool, error) {
 // name takes the lines that no run has taken, so that nothing else may end them between
 // two attempts, and returns the post's id: "" when no line is this turn's to answer.
 func (p *Poster) name(ctx context.Context, in PostInput) (string, error) {
-	var taken []rules.Line
-	if len(in.Turn.Lines) > 0 {
-		turn := store.Turn{ID: in.Turn.ID, Seat: in.Turn.Seat, Thread: in.Turn.Thread, Box: p.Box}
-		got, err := p.Ledger.TakeLines(ctx, turn, takeLines(in.Turn.Lines))
-		if err != nil {
-			return "", fmt.Errorf("take the turn's lines: %w", err)
-		}
-		taken = got.Taken
-	}
-	switch {
-	case in.PostID != "":
+	if in.PostID != "" || len(in.Turn.Lines) == 0 {
 		return in.PostID, nil
-	case len(taken) > 0:
-		return rules.TurnID(in.Turn.Seat, in.Turn.Thread.Channel, taken[0].TS), nil
 	}
-	return "", nil
+	turn := store.Turn{ID: in.Turn.ID, Seat: in.Turn.Seat, Thread: in.Turn.Thread, Box: p.Box}
+	got, err := p.Ledger.TakeLines(ctx, turn, takeLines(in.Turn.Lines))
+	if err != nil {
+		return "", fmt.Errorf("take the turn's lines: %w", err)
+	}
+	return postID(in.Turn, got.Taken), nil
+}
+
+// postID names the post of a turn by the first line that it took: no other turn ever
+// takes that one.
+func postID(t Turn, taken []rules.Line) string {
+	if len(taken) == 0 {
+		return ""
+	}
+	return rules.TurnID(t.Seat, t.Thread.Channel, taken[0].TS)
 }
 
 // finish writes the outcomes: the turn's own, then those of the lines that end with it.
@@ -235,26 +237,54 @@ func (p *Poster) lostTurns(ctx context.Context, in SettleInput) ([]*lostTurn, er
 }
 
 func (p *Poster) settleTurn(ctx context.Context, seat *Seat, thread rules.Thread, t *lostTurn) (posted bool, err error) {
-	m := message{
-		id: t.postID(seat.Name), seat: seat, thread: thread, part: 1, parts: 1,
-		request: slackapi.PostRequest{Text: rules.FailureText(rules.ReasonLost)},
-	}
-	_, posted, err = p.findTwice(ctx, m)
+	requests, kept, err := p.kept(ctx, t)
 	if err != nil {
 		return false, err
 	}
-	state, reason := rules.Answered, rules.Reason("")
-	if !posted {
-		state, reason = rules.Failed, rules.ReasonLost
-		if _, err := p.once(ctx, m); err != nil {
-			if !errors.Is(err, slackapi.ErrParentGone) && !errors.As(err, new(*slackapi.Rejected)) {
+	posted = kept
+	for i, r := range requests {
+		m := message{id: t.postID(seat.Name), seat: seat, thread: thread, part: i + 1, parts: len(requests), request: r}
+		if !kept {
+			// Of a turn that kept no answer a post can still stand: its failure line.
+			if _, posted, err = p.findTwice(ctx, m); err != nil {
 				return false, err
 			}
-			p.Log.Error("a lost line cannot be told of", "channel", thread.Channel, "thread", thread.Root, "error", err)
+			if posted {
+				break
+			}
 		}
+		_, err := p.once(ctx, m)
+		if errors.Is(err, slackapi.ErrParentGone) || errors.As(err, new(*slackapi.Rejected)) {
+			p.Log.Error("a lost line cannot be told of", "channel", thread.Channel, "thread", thread.Root, "error", err)
+			posted = false
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	state, reason := rules.Failed, rules.ReasonLost
+	if posted {
+		state, reason = rules.Answered, ""
 	}
 	if _, err := p.Ledger.FinishTurn(ctx, t.id, seat.Name, t.keys, state, reason); err != nil {
 		return posted, fmt.Errorf("write the outcome of a lost line: %w", err)
 	}
 	return posted, nil
+}
+
+// kept is the answer of a turn that had one and did not get it into the thread; for any
+// other turn it is the line that says so.
+func (p *Poster) kept(ctx context.Context, t *lostTurn) (requests []slackapi.PostRequest, kept bool, err error) {
+	answer, err := p.Ledger.AnswerOf(ctx, t.id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, false, fmt.Errorf("look for a kept answer: %w", err)
+	}
+	for _, part := range rules.SplitText(answer.Text, rules.PartLimit) {
+		requests = append(requests, slackapi.PostRequest{Markdown: part})
+	}
+	if len(requests) > 0 {
+		return requests, true, nil
+	}
+	return one(rules.FailureText(rules.ReasonLost)), false, nil
 }

@@ -35,7 +35,7 @@ func DeclineText(r Reason) string {
 	case ReasonOutsider:
 		return "I only work for members of this workspace, so I did nothing about this. A member can ask me for you."
 	case ReasonNotMember:
-		return "You are not on the list of people I work for, so I did nothing about this. Whoever runs me can add you."
+		return "You are not among the people I work for here, so I did nothing about this. Whoever runs me can change that."
 	case ReasonUnknown:
 		return "Slack would not tell me who you are, so I did nothing about this. Please send it again in a moment."
 	case ReasonHops:

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
+	"golang.org/x/sys/unix"
 
 	"agentsmith/activities"
 	"agentsmith/internal/agent"
@@ -34,6 +35,11 @@ type flags struct {
 
 func main() {
 	agent.MaybeSupervise()
+	// What an agent of ours may read of /proc must not be this process's tokens (X3).
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "worker: keep this process's memory to itself:", err)
+		os.Exit(1)
+	}
 	var f flags
 	kong.Parse(&f, kong.Name("worker"), kong.Description("Runs the brains' workflows, and the agents of this box."))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -157,6 +163,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	logger.Info("worker drains", "limit", cfg.Drain.String())
 	box.Stop()
 	brains.Stop()
+	activities.Finish(agents)
 	return nil
 }
 
@@ -164,8 +171,10 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 func seatsOf(ctx context.Context, cfg *config.Config, logger *slog.Logger) (activities.Seats, error) {
 	seats := activities.Seats{ByName: map[string]*activities.Seat{}, BotUsers: map[string]string{}}
 	for _, s := range cfg.Seats {
-		if s.Remote {
-			seats.BotUsers[s.Name] = s.BotUser
+		if s.Remote || s.Box != cfg.Box {
+			if s.BotUser != "" {
+				seats.BotUsers[s.Name] = s.BotUser
+			}
 			continue
 		}
 		slack := slackapi.New(slackapi.Options{

@@ -11,10 +11,13 @@ import (
 // its own time. Heartbeats tell a dead worker from a long queue.
 const waitForPlace = 12 * time.Hour
 
-// heartbeat is how long a worker may be silent before its activity counts as lost.
-// A worker that starts again reports the activities of the one before it at once;
-// this is for a box that does not come back.
-const heartbeat = 30 * time.Second
+// A worker may be silent for this long before its activity counts as lost. A worker that
+// starts again reports the activities of the one before it at once; this is for a box
+// that does not come back, and a run of the agent outlasts a short outage of the server.
+const (
+	agentHeartbeat = time.Minute
+	postHeartbeat  = 30 * time.Second
+)
 
 // agentOptions are for RunAgent. One attempt: a run may have opened a pull request
 // before it was lost, so it is never repeated blindly (B3).
@@ -22,7 +25,7 @@ func agentOptions(ctx workflow.Context, s Settings, summary string) workflow.Con
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           BoxTaskQueue(s.Box),
 		StartToCloseTimeout: s.TurnTimeout + waitForPlace,
-		HeartbeatTimeout:    heartbeat,
+		HeartbeatTimeout:    agentHeartbeat,
 		WaitForCancellation: true,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:             summary,
@@ -37,7 +40,7 @@ func postOptions(ctx workflow.Context, s Settings, summary string) workflow.Cont
 		TaskQueue:              BoxTaskQueue(s.Box),
 		ScheduleToCloseTimeout: 24 * time.Hour,
 		StartToCloseTimeout:    5 * time.Minute,
-		HeartbeatTimeout:       heartbeat,
+		HeartbeatTimeout:       postHeartbeat,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    time.Second,
 			BackoffCoefficient: 2,

@@ -19,6 +19,8 @@ type turn struct {
 	drive *Trigger
 	// dropped are lines deleted while the turn ran.
 	dropped map[string]bool
+	// edits are what its agent is told of.
+	edits []activities.Edit
 	// stop is the stop that ended it; killing is the activity that ends its agent.
 	stop    *Trigger
 	killing workflow.Future
@@ -75,8 +77,8 @@ func (t *turn) killed(ctx workflow.Context) bool {
 
 // nextTurn takes what waits: all lines are answered together (B2).
 func (b *brain) nextTurn(ctx workflow.Context) *turn {
-	t := &turn{lines: b.Waiting, drive: b.Drive, dropped: map[string]bool{}}
-	b.Waiting, b.Drive = nil, nil
+	t := &turn{lines: b.Waiting, drive: b.Drive, edits: b.Edits, dropped: map[string]bool{}}
+	b.Waiting, b.Drive, b.Edits = nil, nil, nil
 	switch {
 	case len(t.lines) > 0 && t.lines[0].Line.TS != "":
 		t.id = rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.lines[0].Line.TS)
@@ -123,7 +125,7 @@ func (b *brain) again(t *turn, posted activities.PostResult) {
 		return
 	}
 	b.Unbegun++
-	b.Waiting = append(t.lines, b.Waiting...)
+	b.Waiting, b.Edits = append(t.lines, b.Waiting...), append(t.edits, b.Edits...)
 	if b.Drive == nil {
 		b.Drive = t.drive
 	}
@@ -134,11 +136,10 @@ func (b *brain) runAgent(ctx workflow.Context, t *turn) (activities.RunAgentResu
 	in := activities.RunAgentInput{
 		Turn:    b.activityTurn(t),
 		Session: agentSession(ctx),
-		Edits:   b.Edits,
+		Edits:   t.edits,
 		Timeout: b.in.Settings.TurnTimeout,
 		Drives:  b.in.Settings.SelfDriveHops,
 	}
-	b.Edits = nil
 	in.SiblingHop = t.siblingHop()
 	for _, l := range t.lines {
 		if l.Prompt != "" {

@@ -173,6 +173,8 @@ func (s *Stack) writeConfig() error {
 		"agent":    agent,
 		"listen":   map[string]any{"worker": s.workerHealth, "starter": s.starterHealth},
 		"log":      map[string]any{"format": "text"},
+		// Who presses Ctrl-C waits for it.
+		"drain": "5s",
 	}
 	maps.Copy(cfg, s.Config)
 	text, err := yaml.Marshal(cfg)
@@ -293,7 +295,7 @@ func healthy(ctx context.Context, addr string) error {
 }
 
 // stopLimit is how long a program may take to stop by itself.
-const stopLimit = 20 * time.Second
+const stopLimit = 30 * time.Second
 
 // Stop stops everything, the doors first, and leaves no process behind.
 func (s *Stack) Stop() error {
