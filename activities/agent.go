@@ -214,7 +214,7 @@ func (a *Agent) run(ctx context.Context, seat *Seat, in RunAgentInput, lines []r
 	got, err := a.Runner.Run(ctx, agent.Spec{
 		RunID: runID(ctx), SessionID: in.Session, Dir: dir.Path, Prompt: brief.String(),
 		SystemPrompt: rules.SystemPrompt(seat.Name, a.Seats.siblings(seat.Name), in.Drives > 0) + seat.SystemPrompt,
-		Model:        seat.Model, AllowedTools: seat.AllowedTools, DisallowedTools: seat.DisallowedTools,
+		Model:        seat.Model, AllowedTools: append(slices.Clone(seat.AllowedTools), outboxRule), DisallowedTools: seat.DisallowedTools,
 		PermissionMode: seat.PermissionMode, Timeout: in.Timeout, MaxOutput: a.MaxOutput,
 	}, func(p agent.Process) error { return a.started(ctx, in, lines, p) })
 	failpoint.At(failpoint.AgentEnded)

@@ -30,6 +30,9 @@ type ThreadDir struct {
 	Outbox string
 }
 
+// outboxRule lets an agent write files for the thread, whatever else it may do (B4).
+const outboxRule = "Edit(./outbox/**)"
+
 // The bounds of what an agent may post as files with one answer.
 const (
 	maxFiles    = 10
