@@ -24,6 +24,8 @@ const (
 	// bootTries is how often a question of the boot is asked that got no answer.
 	bootTries = 3
 	bootWait  = 2 * time.Second
+	// serverRetry is the wait before a Temporal server that is not ready is asked again.
+	serverRetry = 200 * time.Millisecond
 )
 
 // identity is who a seat of this starter is.
@@ -109,11 +111,22 @@ func checkTemporal(ctx context.Context, c temporalChecker, namespace string) err
 	case err != nil:
 		return fmt.Errorf("ask Temporal for the namespace %s: %w; check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE", namespace, err)
 	}
-	list, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+	list, err := searchAttributes(ctx, c, namespace)
 	if err != nil {
 		return fmt.Errorf("ask Temporal for the search attributes of the namespace %s: %w", namespace, err)
 	}
 	return missingAttributes(list.GetCustomAttributes(), namespace)
+}
+
+// searchAttributes asks again while a server that has only just started cannot tell.
+func searchAttributes(ctx context.Context, c temporalChecker, namespace string) (*operatorservice.ListSearchAttributesResponse, error) {
+	for {
+		list, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
+		var unavailable *serviceerror.Unavailable
+		if err == nil || !errors.As(err, &unavailable) || !pause(ctx, serverRetry) {
+			return list, err
+		}
+	}
 }
 
 func missingAttributes(there map[string]enumspb.IndexedValueType, namespace string) error {

@@ -27,6 +27,8 @@ type door struct {
 	*seat
 	inbox  *inbox
 	client *socketmode.Client
+	// first is called when the first socket is open.
+	first func()
 	// gap is called when a socket opens: lines may have been missed since (L6). The first
 	// one brings no time.
 	gap func(since time.Time)
@@ -50,13 +52,15 @@ type doorOptions struct {
 	// patience is how long a socket may be without a ping; 0 is pingPatience.
 	patience time.Duration
 	gap      func(since time.Time)
+	// opened is called when the first socket is open; nil for nobody.
+	opened func()
 }
 
 func newDoor(s *seat, x *inbox, o doorOptions) *door {
 	if o.patience == 0 {
 		o.patience = pingPatience
 	}
-	d := &door{seat: s, inbox: x, gap: o.gap, shutSince: s.now(), recount: time.Minute}
+	d := &door{seat: s, inbox: x, gap: o.gap, first: o.opened, shutSince: s.now(), recount: time.Minute}
 	opts := []slack.Option{slack.OptionAppLevelToken(o.appToken), slack.OptionHTTPClient(&http.Client{Timeout: o.timeout})}
 	if o.apiURL != "" {
 		opts = append(opts, slack.OptionAPIURL(o.apiURL))
@@ -166,6 +170,9 @@ func (d *door) hello(req *socketmode.Request) {
 	d.loud.Clear("silent "+d.name, "The socket of "+d.name+" is open again.")
 	if d.opened++; d.opened == 1 {
 		since = time.Time{} // the gap before the boot began where the ledger ends
+		if d.first != nil {
+			d.first()
+		}
 	} else if since.IsZero() {
 		since = d.now()
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -21,6 +22,9 @@ type house struct {
 	doors []*entrance
 	drain time.Duration
 	log   *slog.Logger
+	// shut counts the doors that have not opened yet; ready is called when all have.
+	shut  atomic.Int32
+	ready func()
 }
 
 // entrance is what one seat has.
@@ -32,15 +36,17 @@ type entrance struct {
 	backfill   *backfill
 }
 
-// newHouse builds the doors and brings the schedules up to date. No socket opens yet.
-func newHouse(ctx context.Context, cfg *config.Config, seats []identity, l ledger, temporal client.Client, loud loud, log *slog.Logger) (*house, error) {
-	h := &house{drain: cfg.Drain, log: log}
+// newHouse builds the doors and brings the schedules up to date. No socket opens yet;
+// ready is called when all are open.
+func newHouse(ctx context.Context, cfg *config.Config, seats []identity, l ledger, temporal client.Client, loud loud, log *slog.Logger, ready func()) (*house, error) {
+	h := &house{drain: cfg.Drain, log: log, ready: ready}
 	settings := map[string]workflows.Settings{}
 	for _, id := range seats {
 		settings[id.Name] = workflows.Settings{
 			Box: id.Box, IdleAfter: cfg.IdleAfter, TurnTimeout: cfg.Limits.TurnTimeout, SelfDriveHops: cfg.Limits.SelfDriveHops,
 		}
-		e, err := newEntrance(ctx, cfg, id, seats, l, temporal, settings[id.Name], loud, log)
+		h.shut.Add(1)
+		e, err := newEntrance(ctx, cfg, id, seats, l, temporal, settings[id.Name], loud, log, h.opened)
 		if err != nil {
 			return nil, errors.Join(err, h.close())
 		}
@@ -55,8 +61,16 @@ func newHouse(ctx context.Context, cfg *config.Config, seats []identity, l ledge
 	return h, nil
 }
 
+// opened is called by every door when its first socket is open.
+func (h *house) opened() {
+	if h.shut.Add(-1) == 0 {
+		h.log.Info("starter is ready", "seats", len(h.doors))
+		h.ready()
+	}
+}
+
 func newEntrance(ctx context.Context, cfg *config.Config, id identity, all []identity, l ledger, temporal client.Client,
-	settings workflows.Settings, loud loud, log *slog.Logger) (*entrance, error) {
+	settings workflows.Settings, loud loud, log *slog.Logger, opened func()) (*entrance, error) {
 	kept, err := openSpool(filepath.Join(cfg.DataDir, "spool"), id.Name)
 	if err != nil {
 		return nil, err
@@ -79,6 +93,7 @@ func newEntrance(ctx context.Context, cfg *config.Config, id identity, all []ide
 	e := assemble(s, filepath.Join(cfg.DataDir, "backfill"))
 	e.door = newDoor(s, e.inbox, doorOptions{
 		appToken: id.AppToken.Reveal(), apiURL: cfg.Slack.APIURL, timeout: cfg.Slack.RequestTimeout, gap: e.backfill.opened,
+		opened: opened,
 	})
 	if err := e.backfill.boot(ctx); err != nil {
 		return nil, errors.Join(err, kept.close())
@@ -101,7 +116,6 @@ func assemble(s *seat, backfillDir string) *entrance {
 // run opens the doors and works until ctx ends. Then nothing more is read, what was read
 // is dispatched, and it returns within the drain's time (T6).
 func (h *house) run(ctx context.Context) error {
-	h.log.Info("starter is ready", "seats", len(h.doors))
 	behind, stopBehind := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBehind()
 	var doors, others sync.WaitGroup

@@ -95,11 +95,10 @@ func run(ctx context.Context, f flags) error {
 	}
 	alarm := &telemetry.Loud{Log: logger, Health: health, Say: sayTo(cfg.OpsChannel, seats)}
 	defer alarm.Wait()
-	h, err := newHouse(ctx, cfg, seats, ledger, temporal, alarms{alarm}, logger)
+	h, err := newHouse(ctx, cfg, seats, ledger, temporal, alarms{alarm}, logger, func() { health.Green("doors", "") })
 	if err != nil {
 		return err
 	}
-	health.Green("doors", "")
 	return h.run(ctx)
 }
 
