@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,6 +88,26 @@ func TestOpen_MigratesFromEveryVersion(t *testing.T) {
 			require.Equal(t, want, schema(t, path))
 			require.NoError(t, recordN(s, 1, "works"))
 		})
+	}
+}
+
+func TestOpen_ManyAtOnceMigrateOnce(t *testing.T) {
+	for range 5 {
+		path := newFile(t)
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				s, err := store.Open(t.Context(), path, quiet())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
 	}
 }
 

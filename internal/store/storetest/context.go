@@ -47,9 +47,12 @@ func testContext(t *testing.T, newURL func(t *testing.T) string) {
 		w.edit(edited(a, 20, "A"), rules.Noted)
 		w.edit(edited(b, 20, "B"), rules.Noted)
 		w.edit(edited(c, 20, "C"), rules.Noted)
+		w.record(line(4, 1, "d"), rules.Noted)
+		w.edit(edited(line(4, 1, "d"), 20, "D"), rules.Noted)
 		w.now = w.now.Add(time.Second)
 		w.take(turn("t2", 1), c)
-		require.Equal(t, []string{"A", "B"}, seen(w.EditedSince(w.ctx(), seat, thread(1), "t2", 10)), "C is the turn's own")
+		require.Equal(t, []string{"A", "B"}, seen(w.EditedSince(w.ctx(), seat, thread(1), "t2", 10)),
+			"C is the turn's own, D is new and noted")
 		w.now = w.now.Add(time.Second)
 		require.Empty(t, seen(w.EditedSince(w.ctx(), seat, thread(1), "t3", 10)), "t2 was told")
 		w.edit(edited(a, 10, "stale"), rules.Noted)

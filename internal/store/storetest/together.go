@@ -101,5 +101,13 @@ func testTogether(t *testing.T, newURL func(t *testing.T) string) {
 		got, err := w.Undispatched(w.ctx(), seat, 100)
 		require.NoError(t, err)
 		require.Len(t, got, 32)
+		for g := range 64 {
+			_, err := w.Line(w.ctx(), key(g))
+			if g%2 == 1 {
+				require.ErrorIs(t, err, store.ErrNotFound, "nothing of a failed write stays")
+			} else {
+				require.NoError(t, err)
+			}
+		}
 	})
 }
