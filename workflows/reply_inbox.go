@@ -10,16 +10,15 @@ import (
 )
 
 // listen takes every trigger as it comes, also while a turn runs: a stop must not
-// wait for the turn that it stops.
+// wait for the turn that it stops. It waits for the channel to hold something rather
+// than in Receive: a signal that is handed to a blocked receiver is in the channel no
+// more, so that drain would not see it and the run would complete without it (B6).
 func (b *brain) listen(ctx workflow.Context) {
 	free, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	for {
-		var t Trigger
-		if !b.signals.Receive(free, &t) {
-			return
-		}
-		b.accept(free, t)
+		b.await(free, func() bool { return b.signals.Len() > 0 })
+		b.drain(free)
 	}
 }
 
