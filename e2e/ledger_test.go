@@ -126,7 +126,7 @@ func TestL2_DuplicatesAndRedeliveriesAreOneTurn(t *testing.T) {
 	t.Parallel()
 	r := home(t).room(t)
 	r.fault(t, slackbox.Fault{Kind: slackbox.Duplicate, App: "smith", Channel: r.id, Count: 2})
-	r.fault(t, slackbox.Fault{Kind: slackbox.DropAck, App: "smith", Channel: r.id, Count: 2})
+	r.fault(t, slackbox.Fault{Kind: slackbox.DropAck, App: "smith", Channel: r.id, Count: 4})
 	ts := r.say("ana", "@smith [[say once]]")
 	require.Contains(t, r.answer("smith", ts).Text, "once")
 	wait(t, "for the redelivery", func() (bool, string) { return r.deliveries(ts, "retry") > 0 && r.Slack.Quiet("smith"), "" })

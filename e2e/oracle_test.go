@@ -78,7 +78,8 @@ func lead(e standin.Entry) []string {
 	for _, m := range lineHead.FindAllStringSubmatch(e.Section, -1) {
 		out = append(out, m[1])
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // view is one reading of the oracles.
@@ -296,7 +297,7 @@ func honest(text string) bool {
 // leaked finds seats' messages at a channel's top level that belong into a thread (B5).
 func (v view) leaked(channel string, ex *excuses) (out []string) {
 	for _, m := range v.log.Messages {
-		if _, _, first, ok := lineOfPost(postID(m)); !ok || first == "" || m.Deleted() || channel != everywhere && m.Channel != channel {
+		if _, ch, _, ok := lineOfPost(postID(m)); !ok || ch != m.Channel || m.Deleted() || channel != everywhere && m.Channel != channel {
 			continue
 		}
 		if m.ThreadTS == "" && !ex.has(m.Channel, m.TS) {
@@ -356,7 +357,7 @@ func blockTexts(raw json.RawMessage) string {
 
 // busy tells what is still under way: envelopes, agents, activities, statuses.
 func (s *system) busy(channel string) (out []string) {
-	if channel == everywhere && !s.Slack.Quiet(s.seatNames()...) {
+	if channel == everywhere && !s.deaf && !s.Slack.Quiet(s.seatNames()...) {
 		out = append(out, "envelopes that are not acked")
 	}
 	for _, p := range s.agents() {
@@ -364,12 +365,24 @@ func (s *system) busy(channel string) (out []string) {
 			out = append(out, "agent "+p.String())
 		}
 	}
+	gone := s.goneRoots()
 	for _, st := range s.Slack.State().Statuses {
-		if channel == everywhere || st.Channel == channel {
+		if (channel == everywhere || st.Channel == channel) && !gone[st.Channel+"/"+st.ThreadTS] {
 			out = append(out, fmt.Sprintf("status %q in %s", st.Status, st.ThreadTS))
 		}
 	}
 	return append(out, s.pendingActivities(channel)...)
+}
+
+// goneRoots are the deleted lines, as channel/ts: a thread that is gone shows no status.
+func (s *system) goneRoots() map[string]bool {
+	gone := map[string]bool{}
+	for _, m := range s.Slack.Log(0).Messages {
+		if m.Deleted() {
+			gone[m.Channel+"/"+m.TS] = true
+		}
+	}
+	return gone
 }
 
 func (s *system) seatNames() (out []string) {
@@ -406,6 +419,29 @@ func (s *system) pendingActivities(channel string) (out []string) {
 		}
 	}
 	return out
+}
+
+// brains tells of the workflows of a channel, event by event, where a test failed.
+func (s *system) brains(channel string) (out []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	list, err := s.temporalClient.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: stack.Namespace, Query: "SmithChannel = '" + channel + "'"})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, e := range list.GetExecutions() {
+		b := fmt.Sprintf("%s %s:", e.GetExecution().GetWorkflowId(), e.GetStatus())
+		iter := s.temporalClient.GetWorkflowHistory(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for iter.HasNext() {
+			event, err := iter.Next()
+			if err != nil {
+				break
+			}
+			b += fmt.Sprintf(" %s@%s", event.GetEventType(), event.GetEventTime().AsTime().Format("05.000"))
+		}
+		out = append(out, b)
+	}
+	return append(out, s.pendingActivities(channel)...)
 }
 
 // secrets are what must stand in no log and no history (X3).

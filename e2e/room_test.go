@@ -92,9 +92,12 @@ func (r *room) tell() {
 			r.t.Logf("slack: %s thread=%s %s deleted=%v %.200q %v", m.TS, m.ThreadTS, m.Name, m.Deleted(), m.Text, postID(m))
 		}
 	}
+	for _, b := range r.brains(r.id) {
+		r.t.Logf("temporal: %s", b)
+	}
 	for _, name := range []string{"starter", "worker"} {
 		for line := range strings.SplitSeq(r.log(name), "\n") {
-			if strings.Contains(line, r.id) || strings.Contains(line, "level=ERROR") {
+			if strings.Contains(line, r.id) {
 				r.t.Logf("%s: %.600s", name, line)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,8 @@ type system struct {
 	*stack.Stack
 	temporalClient client.Client
 	excuses        *excuses
+	// deaf: its envelopes wait for a socket that will not come.
+	deaf bool
 }
 
 // settings change what a system starts with.
@@ -91,7 +94,25 @@ func begin(dir string, changes ...settings) (*system, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Stop())
 	}
-	return s, nil
+	return s, s.connected()
+}
+
+// connected waits until every seat has a socket.
+func (s *system) connected() error {
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		open := 0
+		for _, a := range s.Slack.State().Apps {
+			if slices.Contains(s.seatNames(), a.Name) && len(a.Sockets) > 0 {
+				open++
+			}
+		}
+		if open == len(s.seatNames()) {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return errors.New("a seat has no socket")
 }
 
 // start starts a system for one test alone. When the test ends the system is looked at
