@@ -2,6 +2,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -141,18 +143,37 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// withParent ends with the process that started us: a task runner that is killed tells
-// its children nothing.
+// withParent ends with those who started us: a task runner that is killed tells its
+// children nothing.
 func withParent(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
-	parent := os.Getppid()
+	runners := runnersAbove(os.Getpid())
 	go func() {
 		defer cancel()
-		for os.Getppid() == parent && ctx.Err() == nil {
+		for slices.Equal(runners, runnersAbove(os.Getpid())) && ctx.Err() == nil {
 			time.Sleep(300 * time.Millisecond)
 		}
 	}()
 	return ctx
+}
+
+// runnersAbove are the parent, and those above it while they are task runners.
+func runnersAbove(pid int) []int {
+	above := []int{os.Getppid()}
+	for pid = os.Getppid(); ; above = append(above, pid) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
+		if err != nil || open < 0 || end < open {
+			return above
+		}
+		if program := string(stat[open+1 : end]); program != "go" && program != "task" {
+			return above
+		}
+		var state string
+		if _, err := fmt.Sscan(string(stat[end+1:]), &state, &pid); err != nil {
+			return above
+		}
+	}
 }
 
 func greet(s *stack.Stack, f flags) {

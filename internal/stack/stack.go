@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -38,9 +38,9 @@ type Options struct {
 	SignedIn bool
 	// Slack is the local Slack's world and manners; a nil Page gets the real one.
 	Slack slackbox.Options
-	// SlackAddr is where it listens; "" is a free port.
-	SlackAddr string
-	// TemporalPort and TemporalUIPort are tried first; 0 is any free port.
+	// SlackAddr and the ports are where they listen, unless that is taken; "" and 0 are
+	// any free port.
+	SlackAddr                    string
 	TemporalPort, TemporalUIPort int
 	// Dynamic are further values of the Temporal server's dynamic configuration.
 	Dynamic []string
@@ -130,7 +130,11 @@ func (s *Stack) startSlack(ctx context.Context) error {
 		o.Page = page.Handler()
 	}
 	s.Slack = slackbox.New(o)
-	if err := s.Slack.Start(ctx, s.SlackAddr); err != nil {
+	err := s.Slack.Start(ctx, s.SlackAddr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = s.Slack.Start(ctx, "")
+	}
+	if err != nil {
 		return fmt.Errorf("start the local Slack: %w", err)
 	}
 	return nil
@@ -176,7 +180,7 @@ func (s *Stack) writeConfig() error {
 		// Who presses Ctrl-C waits for it.
 		"drain": "5s",
 	}
-	maps.Copy(cfg, s.Config)
+	lay(cfg, s.Config)
 	text, err := yaml.Marshal(cfg)
 	if err != nil {
 		return fmt.Errorf("write the config: %w", err)
@@ -186,6 +190,19 @@ func (s *Stack) writeConfig() error {
 		return fmt.Errorf("write the config: %w", err)
 	}
 	return nil
+}
+
+// lay puts one config over another, key by key.
+func lay(under, over map[string]any) {
+	for key, value := range over {
+		below, both := under[key].(map[string]any)
+		above, isMap := value.(map[string]any)
+		if both && isMap {
+			lay(below, above)
+			continue
+		}
+		under[key] = value
+	}
 }
 
 // seatApps are the seats of the local Slack that this stack runs.
