@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
@@ -388,6 +389,41 @@ func TestPage_NothingIsLostOverAReconnect(t *testing.T) {
 	p.run(chromedp.Focus(chromedp.CSS(box)))
 	p.press("Enter", 0)
 	p.shows("#channel .row .content", "kept while nobody answers")
+}
+
+func TestPage_AnEventStandsOverAReadingThatItOvertook(t *testing.T) {
+	w := newWorld(t)
+	general, ben := w.channel("general"), w.user("ben").Token
+	gone := w.post(ben, general, "to be deleted")
+	edited := w.post(ben, general, "to be edited")
+	d := newDoor(t, w.slack.PageURL())
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	t.Cleanup(release)
+	d.late = func(path, body string) <-chan struct{} {
+		if path == "/api/conversations.history" && strings.Contains(body, "channel="+general) {
+			return held
+		}
+		return nil
+	}
+	p := w.chrome.open(t, d.url+"/?as=ana&channel=general")
+	// The other conversations have been read, general has not.
+	p.shows("#channel .top-of-list", "Loading…")
+	p.until(`performance.getEntriesByType("resource").some((e) => e.name.endsWith("conversations.history"))`)
+
+	api := w.client(ben)
+	_, _, err := api.DeleteMessage(general, gone)
+	require.NoError(t, err)
+	_, _, _, err = api.UpdateMessage(general, edited, slack.MsgOptionText("now edited", false))
+	require.NoError(t, err)
+	w.post(ben, general, "said meanwhile")
+	w.post(ben, w.channel("random"), "elsewhere")
+	p.until(`document.querySelector('#side .conv[data-name="random"] .dot')`) // so the events before it are here too
+	release()
+
+	p.shows("#channel .row .content", "now edited")
+	p.shows("#channel .row .content", "said meanwhile")
+	p.lacks("#channel .row .content", "to be deleted")
 }
 
 func TestPage_AnEphemeralLineSaysThatOnlyThisPersonSeesIt(t *testing.T) {

@@ -1,10 +1,12 @@
 package page_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -184,6 +186,8 @@ type door struct {
 	url  string
 	shut atomic.Bool
 	srv  *httptest.Server
+	// late, if set, says until when the answer to a request is kept back; its body is given as text.
+	late func(path, body string) <-chan struct{}
 }
 
 func newDoor(t *testing.T, to string) *door {
@@ -199,7 +203,20 @@ func newDoor(t *testing.T, to string) *door {
 		if d.shut.Load() {
 			panic(http.ErrAbortHandler)
 		}
-		through.ServeHTTP(w, r)
+		if d.late == nil || r.Method != http.MethodPost {
+			through.ServeHTTP(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		answer := httptest.NewRecorder()
+		through.ServeHTTP(answer, r)
+		if until := d.late(r.URL.Path, string(body)); until != nil {
+			<-until
+		}
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(answer.Body.Bytes())
 	}))
 	d.url = d.srv.URL
 	t.Cleanup(func() { d.close(); d.srv.Close() })
