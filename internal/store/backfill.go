@@ -11,17 +11,18 @@ import (
 func (s *Store) LastSeen(ctx context.Context, seat string) (map[string]string, error) {
 	seen := map[string]string{}
 	err := s.view(ctx, "read last seen", func(ctx context.Context, q query) error {
-		type mark struct{ channel, ts string }
-		rows, err := q.rows(ctx, `SELECT l.channel, MAX(l.ts) FROM ledger l
-			JOIN (SELECT channel, MAX(ts_us) AS newest FROM ledger WHERE seat = $1 GROUP BY channel) n
-				ON n.channel = l.channel AND n.newest = l.ts_us
-			WHERE l.seat = $1 GROUP BY l.channel`, seat)
+		type mark struct {
+			channel string
+			us      int64
+		}
+		rows, err := q.rows(ctx, `SELECT channel, MAX(ts_us) FROM ledger WHERE seat = $1 GROUP BY channel`, seat)
 		marks, err := collect(rows, err, func(r scanner) (mark, error) {
 			var m mark
-			return m, r.Scan(&m.channel, &m.ts)
+			err := r.Scan(&m.channel, &m.us)
+			return m, err
 		})
 		for _, m := range marks {
-			seen[m.channel] = m.ts
+			seen[m.channel] = microsTS(m.us)
 		}
 		return err
 	})
@@ -55,7 +56,8 @@ func (s *Store) ThreadsSince(ctx context.Context, seat, sinceTS string) ([]Threa
 			ORDER BY t.newest DESC`, since, seat)
 		all, err = collect(rows, err, func(r scanner) (ThreadMark, error) {
 			var m ThreadMark
-			return m, r.Scan(&m.Team, &m.Channel, &m.Root, &m.LastTS)
+			err := r.Scan(&m.Team, &m.Channel, &m.Root, &m.LastTS)
+			return m, err
 		})
 		return err
 	})

@@ -81,7 +81,8 @@ func (s *Store) ProcessDead(ctx context.Context, runID string) error {
 }
 
 const processColumns = `p.turn_id, p.seat, p.team, p.channel, p.root, p.run_id, p.pid, p.pgid, p.start_ticks, p.boot_id,
-	(SELECT COALESCE(MIN(l.ts), '') FROM ledger l WHERE l.seat = p.seat AND l.turn = p.turn_id)`
+	(SELECT COALESCE(MIN(l.ts), '') FROM ledger l WHERE l.team = p.team AND l.channel = p.channel
+		AND l.root = p.root AND l.seat = p.seat AND l.turn = p.turn_id)`
 
 func scanProcess(r scanner) (TurnProcess, error) {
 	var p TurnProcess

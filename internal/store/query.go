@@ -46,7 +46,8 @@ func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([
 func texts(rows *sql.Rows, err error) ([]string, error) {
 	return collect(rows, err, func(r scanner) (string, error) {
 		var s string
-		return s, r.Scan(&s)
+		err := r.Scan(&s)
+		return s, err
 	})
 }
 

@@ -49,6 +49,9 @@ func optionalMicros(ts string) (int64, error) {
 	return tsMicros(ts)
 }
 
+// microsTS is the reverse of tsMicros.
+func microsTS(us int64) string { return fmt.Sprintf("%d.%06d", us/1_000_000, us%1_000_000) }
+
 func digits(s string) bool {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
