@@ -29,7 +29,7 @@ import (
 type flags struct {
 	Generation int      `help:"Which generation of the code this is, counted from 1." required:""`
 	Dir        string   `help:"The folder of specimens." default:"histories" type:"path"`
-	Scenario   []string `arg:"" optional:"" help:"Scenarios to record; all of them when left out."`
+	Scenario   []string `arg:"" optional:"" help:"Scenarios to record; when left out, all that this generation has no specimen of."`
 }
 
 func main() {
@@ -51,6 +51,11 @@ func run(ctx context.Context, f flags) error {
 	wanted, err := choose(f.Scenario)
 	if err != nil {
 		return err
+	}
+	if len(f.Scenario) == 0 {
+		if wanted, err = missing(f, wanted); err != nil {
+			return err
+		}
 	}
 	var errs []error
 	for _, kind := range []kind{quick, long, renewing} {
@@ -93,6 +98,19 @@ func choose(names []string) ([]scenario, error) {
 		out = append(out, all[i])
 	}
 	return out, nil
+}
+
+// missing leaves out what an earlier capture of this generation recorded already.
+func missing(f flags, wanted []scenario) ([]scenario, error) {
+	rows, err := histories.Manifest(f.Dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return slices.DeleteFunc(wanted, func(s scenario) bool {
+		return slices.ContainsFunc(rows, func(r histories.Row) bool {
+			return r.File == histories.FileOf(workflows.ReplyType, f.Generation, s.name)
+		})
+	}), nil
 }
 
 // capture runs scenarios of one kind on one system and writes what they left.

@@ -340,14 +340,17 @@ func openInLoop(ctx context.Context, w *world) (execution, error) {
 	if err := w.answered(ctx, root, 1); err != nil {
 		return execution{}, err
 	}
+	x := w.brain(root)
+	if err := w.idle(ctx, x, 1); err != nil {
+		return execution{}, err
+	}
 	if _, err := w.reply(root, "[[say Second.]]"); err != nil {
 		return execution{}, err
 	}
-	if err := w.answered(ctx, root, 2); err != nil {
+	if err := w.idle(ctx, x, 2); err != nil {
 		return execution{}, err
 	}
 	// A redelivery gives the loop one more task, at whose start the history is cut.
-	x := w.brain(root)
 	again, err := w.firstTrigger(ctx, x)
 	if err != nil {
 		return execution{}, err

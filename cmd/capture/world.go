@@ -148,7 +148,18 @@ func (w *world) asked(ctx context.Context, ts string) error {
 
 // waiting waits until n lines wait in a brain.
 func (w *world) waiting(ctx context.Context, x execution, n int) error {
-	return w.until(ctx, fmt.Sprintf("%d lines to wait", n), func() (bool, error) {
+	return w.sees(ctx, fmt.Sprintf("%d lines to wait", n), x, func(v workflows.ThreadView) bool { return len(v.Waiting) >= n })
+}
+
+// idle waits until a brain has had that many turns and nothing to do.
+func (w *world) idle(ctx context.Context, x execution, turns int) error {
+	return w.sees(ctx, "the brain to idle", x, func(v workflows.ThreadView) bool {
+		return v.Turns >= turns && v.Turn == "" && len(v.Waiting) == 0
+	})
+}
+
+func (w *world) sees(ctx context.Context, what string, x execution, done func(workflows.ThreadView) bool) error {
+	return w.until(ctx, what, func() (bool, error) {
 		v, err := w.client.QueryWorkflow(ctx, x.ID, x.Run, workflows.QueryThread)
 		if err != nil {
 			return false, fmt.Errorf("query: %w", err)
@@ -157,7 +168,7 @@ func (w *world) waiting(ctx context.Context, x execution, n int) error {
 		if err := v.Get(&view); err != nil {
 			return false, fmt.Errorf("query: %w", err)
 		}
-		return len(view.Waiting) >= n, nil
+		return done(view), nil
 	})
 }
 
