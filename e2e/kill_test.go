@@ -93,6 +93,7 @@ func TestKill(t *testing.T) {
 					outcome := "FAILED"
 					defer func() { killTable.add(p.Point, v, outcome, time.Since(began)) }()
 					outcome = killAt(t, s, p, v)
+					t.Logf("%s after %s", outcome, time.Since(began).Round(100*time.Millisecond))
 				})
 			}
 		}

@@ -260,7 +260,7 @@ func model() func(standin.Request) standin.Reply {
 			return standin.Reply{Text: fmt.Sprintf("over to you\n[hand off to %s: ping-pong]", other)}
 		}
 		if m := outbox.FindStringSubmatch(r.User); m != nil {
-			r.Section = strings.ReplaceAll(r.Section, "OUTBOX", m[1])
+			r.Said = strings.ReplaceAll(r.Said, "OUTBOX", m[1])
 		}
 		reply := script(r)
 		reply.Text = marks.Replace(reply.Text)
