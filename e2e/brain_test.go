@@ -104,7 +104,7 @@ func TestB3_AKilledAgentIsToldOfAndItsSessionGoesOn(t *testing.T) {
 		dirs = append(dirs, p.cwd)
 		require.NoError(t, syscall.Kill(p.pid, syscall.SIGKILL))
 	}
-	require.Contains(t, r.answer("smith", hung).Text, "The agent stopped with an error")
+	require.Contains(t, r.answer("smith", hung).Text, told(rules.ReasonAgentExit))
 	next := r.reply("ana", root, "@smith [[recall]]")
 	require.Contains(t, r.answer("smith", next).Text, "remember me")
 	require.Equal(t, first.Session, r.runs(next)[0].Session)

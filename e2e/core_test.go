@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"agentsmith/rules"
 )
 
 // The main job: a person mentions a seat and gets one answer in the thread.
@@ -67,7 +69,7 @@ func TestB3_AWorkerThatDiesMidRunLeavesNoAgentAndOneHonestLine(t *testing.T) {
 		return len(left) == 0, ""
 	})
 	s.restartWorker(t)
-	require.Contains(t, r.answer("smith", root).Text, "I was interrupted")
+	require.Contains(t, r.answer("smith", root).Text, told(rules.ReasonWorkerDied))
 	next := r.reply("ana", root, "@smith go on [[say here I am]]")
 	require.Contains(t, r.answer("smith", next).Text, "here I am")
 	require.Equal(t, session, r.runs(next)[0].Session)

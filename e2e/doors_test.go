@@ -91,10 +91,10 @@ func TestD2_OutsidersAndGuestsAreDeclinedBeforeAnyWork(t *testing.T) {
 	t.Parallel()
 	r := home(t).room(t, "olga", "gil")
 	ts := r.say("olga", "@smith [[say for olga]]")
-	require.Contains(t, r.answer("smith", ts).Text, "I only work for members of this workspace")
+	require.Contains(t, r.answer("smith", ts).Text, told(rules.ReasonOutsider))
 	require.Empty(t, r.runs(ts))
 	ts = r.say("gil", "@smith [[say for gil]]")
-	require.Contains(t, r.answer("smith", ts).Text, "did nothing about this")
+	require.Contains(t, r.answer("smith", ts).Text, told(rules.ReasonNotMember))
 	require.Empty(t, r.runs(ts))
 }
 
@@ -139,7 +139,7 @@ func TestD2_AHandOffEngagesUntilItsHopsAreUsedUp(t *testing.T) {
 	loop := r.say("ana", "@smith ping-pong")
 	wait(t, "for the end of the hand-offs", func() (bool, string) {
 		for _, p := range r.posts(loop) {
-			if strings.Contains(p.Text, "handed on too often") {
+			if strings.Contains(p.Text, told(rules.ReasonHops)) {
 				return true, ""
 			}
 		}
@@ -161,7 +161,7 @@ func TestD2_SelfDriveEndsAtItsLimit(t *testing.T) {
 	root := r.say("ana", "@smith drive-for-ever")
 	wait(t, "for the last driven turn", func() (bool, string) {
 		posts := r.posts(root)
-		return len(posts) > 0 && strings.Contains(posts[len(posts)-1].Text, "as many turns as I may give myself"), fmt.Sprint(r.texts())
+		return len(posts) > 0 && strings.Contains(posts[len(posts)-1].Text, rules.DrivesUsedUpText), fmt.Sprint(r.texts())
 	})
 	require.Len(t, r.posts(root), 3, "the line's own and two driven ones")
 }

@@ -26,6 +26,7 @@ const (
 	theStarter  victim = "starter"
 	theAgent    victim = "agent"
 	theTemporal victim = "temporal"
+	everything  victim = "all" // worker, starter and server at once, as when the power goes
 )
 
 // point is a failpoint, and what may be killed while somebody is there.
@@ -38,7 +39,7 @@ type point struct {
 
 // points are all failpoints of a turn. An agent process exists at one of them only.
 func points() []point {
-	all := []victim{theWorker, theStarter, theTemporal}
+	all := []victim{theWorker, theStarter, theTemporal, everything}
 	return []point{
 		{failpoint.StarterReceived, all, false},
 		{failpoint.StarterRecorded, all, false},
@@ -115,14 +116,14 @@ func killAt(t *testing.T, s *system, p point, v victim) string {
 	ts := r.say("ana", text)
 	s.hit(t, p.Point)
 	s.kill(t, r, ts, v)
-	if v == theTemporal {
+	if v == theTemporal || v == everything {
 		s.restartTemporal(t)
 	}
 	s.letGo(t, p.Point)
-	switch v {
-	case theWorker:
+	if v == theWorker || v == everything {
 		s.restartWorker(t)
-	case theStarter:
+	}
+	if v == theStarter || v == everything {
 		s.restartStarter(t)
 	}
 	a := r.answer("smith", ts)
@@ -155,6 +156,10 @@ func (s *system) kill(t testing.TB, r *room, ts string, v victim) {
 	case theStarter:
 		s.Starter.Kill()
 	case theTemporal:
+		s.Stack.Temporal.Kill()
+	case everything:
+		s.Worker.Kill()
+		s.Starter.Kill()
 		s.Stack.Temporal.Kill()
 	case theAgent:
 		agents := r.agentsOf(r.id, ts)
@@ -204,7 +209,7 @@ func printKillTable() {
 }
 
 func (k *table) print(w io.Writer) {
-	victims := []victim{theWorker, theStarter, theAgent, theTemporal}
+	victims := []victim{theWorker, theStarter, theAgent, theTemporal, everything}
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprint(out, "killed at")
 	for _, v := range victims {

@@ -11,6 +11,7 @@ import (
 
 	"agentsmith/internal/failpoint"
 	"agentsmith/internal/slackbox"
+	"agentsmith/rules"
 )
 
 // changed raises a message_changed of a person's line, as Slack does.
@@ -176,7 +177,7 @@ func TestL3_AFailureIsSaidInTheThread(t *testing.T) {
 	t.Parallel()
 	r := home(t).room(t)
 	ts := r.say("ana", "@smith [[error 400]]")
-	require.Contains(t, r.answer("smith", ts).Text, "The model's service refused or failed")
+	require.Contains(t, r.answer("smith", ts).Text, told(rules.ReasonAgentAPI))
 	require.Len(t, r.posts(ts), 1)
 }
 
@@ -198,7 +199,7 @@ func TestL3_TheSweepSettlesWhatNoBrainHolds(t *testing.T) {
 	waitFor(t, 3*time.Minute, "for the sweep", func() (bool, string) {
 		return len(r.posts(lost)) > 0 && strings.Contains(s.log("starter"), posted), fmt.Sprint(r.texts())
 	})
-	require.Contains(t, r.posts(lost)[0].Text, "I lost track of this line")
+	require.Contains(t, r.posts(lost)[0].Text, told(rules.ReasonLost))
 	s.settle(t)
 	require.Len(t, r.posts(lost), 1)
 	require.Len(t, r.posts(posted), 1, "it had been answered")

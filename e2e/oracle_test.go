@@ -274,24 +274,31 @@ func (v view) toldSince(m slackbox.LoggedMessage, seat slackbox.App) bool {
 	return false
 }
 
-// honest tells whether a text is one of the lines that say that there is no answer.
-func honest(text string) bool {
-	for _, r := range []rules.Reason{
+// failures and refusals are the reasons of the lines that say that there is no answer.
+func failures() []rules.Reason {
+	return []rules.Reason{
 		rules.ReasonAgentExit, rules.ReasonAgentUnreadable, rules.ReasonAgentTimeout, rules.ReasonAgentOutput, rules.ReasonAgentAPI,
 		rules.ReasonAgentMissing, rules.ReasonWorkerDied, rules.ReasonLost, rules.ReasonPostRejected, rules.ReasonInternal,
-	} {
-		if text == rules.EscapeText(rules.FailureText(r)) {
-			return true
-		}
 	}
-	for _, r := range []rules.Reason{
+}
+
+func refusals() []rules.Reason {
+	return []rules.Reason{
 		rules.ReasonOutsider, rules.ReasonNotMember, rules.ReasonUnknown, rules.ReasonHops, rules.ReasonBudget, rules.ReasonCancelled,
-	} {
-		if text == rules.EscapeText(rules.DeclineText(r)) {
-			return true
-		}
 	}
-	return false
+}
+
+// told is the honest line of a reason, as it stands in Slack.
+func told(r rules.Reason) string {
+	if slices.Contains(failures(), r) {
+		return rules.EscapeText(rules.FailureText(r))
+	}
+	return rules.EscapeText(rules.DeclineText(r))
+}
+
+// honest tells whether a text is one of the lines that say that there is no answer.
+func honest(text string) bool {
+	return slices.ContainsFunc(append(failures(), refusals()...), func(r rules.Reason) bool { return text == told(r) })
 }
 
 // leaked finds seats' messages at a channel's top level that belong into a thread (B5).

@@ -21,6 +21,7 @@ import (
 
 	"agentsmith/internal/slackbox"
 	"agentsmith/internal/stack"
+	"agentsmith/rules"
 	"agentsmith/workflows"
 )
 
@@ -115,7 +116,7 @@ func TestT6_ATurnThatOutlastsTheDrainIsToldOf(t *testing.T) {
 	require.NoError(t, s.Worker.Stop(40*time.Second))
 	require.Empty(t, s.agents())
 	s.restartWorker(t)
-	require.Contains(t, r.answer("smith", root).Text, "I was interrupted")
+	require.Contains(t, r.answer("smith", root).Text, told(rules.ReasonWorkerDied))
 }
 
 // T6: nothing that was accepted is lost when the starter is asked to stop amid lines.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"agentsmith/internal/slackbox"
+	"agentsmith/rules"
 )
 
 // X1: with a list, only those on it are worked for; the others get one honest line.
@@ -28,7 +29,7 @@ func TestX1_OnlyThoseOnTheListAreWorkedFor(t *testing.T) {
 	r := s.room(t)
 	require.Contains(t, r.answer("smith", r.say("ana", "@smith [[say yes]]")).Text, "yes")
 	ts := r.say("ben", "@smith [[say no]]")
-	require.Contains(t, r.answer("smith", ts).Text, "You are not on the list")
+	require.Contains(t, r.answer("smith", ts).Text, told(rules.ReasonNotMember))
 	require.Empty(t, r.runs(ts))
 }
 
@@ -194,7 +195,7 @@ func TestX6_ADaysBudgetIsKept(t *testing.T) {
 	r := s.room(t)
 	require.Contains(t, r.answer("smith", r.say("ana", "@smith [[say the last one]]")).Text, "the last one")
 	ts := r.say("ana", "@smith [[say too much]]")
-	require.Contains(t, r.answer("smith", ts).Text, "Today's budget for agents is used up")
+	require.Contains(t, r.answer("smith", ts).Text, told(rules.ReasonBudget))
 	require.Empty(t, r.runs(ts))
 }
 
@@ -207,8 +208,8 @@ func TestX6_ATurnsTimeAndOutputAreCapped(t *testing.T) {
 	r := s.room(t)
 	slow := r.say("ana", "@smith [[hang]]")
 	much := r.say("ana", "@smith [[long 400000]]")
-	require.Contains(t, r.answer("smith", much).Text, "The agent wrote more than I accept")
-	require.Contains(t, r.answer("smith", slow).Text, "The agent ran out of time")
+	require.Contains(t, r.answer("smith", much).Text, told(rules.ReasonAgentOutput))
+	require.Contains(t, r.answer("smith", slow).Text, told(rules.ReasonAgentTimeout))
 	require.Empty(t, s.agents())
 }
 
