@@ -2,10 +2,13 @@ package activities
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"agentsmith/internal/failpoint"
 	"agentsmith/internal/slackapi"
@@ -13,32 +16,47 @@ import (
 	"agentsmith/rules"
 )
 
-// files posts an answer's files into the thread, each once (B4, B5).
-func (p *Poster) files(ctx context.Context, seat *Seat, turn Turn, thread rules.Thread, postID string, names []string) error {
+// files posts an answer's files into the thread, each once (B4, B5), and returns the names
+// of those that cannot be posted: the thread is told.
+func (p *Poster) files(ctx context.Context, seat *Seat, turn Turn, thread rules.Thread, postID string, names []string) (left []string, err error) {
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	dir, err := p.Dirs.Of(turn)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	known, err := p.Ledger.FileIDs(ctx, postID)
 	if err != nil {
-		return fmt.Errorf("look up the post's files: %w", err)
+		return nil, fmt.Errorf("look up the post's files: %w", err)
 	}
 	for i, name := range names {
+		shown := rules.SafeFileName(name)
+		if i >= maxFiles {
+			left = append(left, shown)
+			continue
+		}
 		u := upload{poster: p, seat: seat, thread: thread, dir: dir, postID: postID, part: i + 1, name: name}
 		for _, f := range known {
 			if f.Part == u.part {
 				u.kept = append(u.kept, f)
 			}
 		}
-		if err := u.once(ctx); err != nil {
-			return fmt.Errorf("post the file %q: %w", rules.SafeFileName(name), err)
+		err := u.once(ctx)
+		if errors.Is(err, errNoFile) || errors.As(err, new(*slackapi.Rejected)) {
+			p.Log.Warn("an outgoing file was left out", "thread", thread.Root, "error", err)
+			left = append(left, shown)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("post the file %q: %w", shown, err)
 		}
 	}
-	return nil
+	return left, nil
 }
+
+// errNoFile: what the agent left under a name is none that can be posted, or is gone.
+var errNoFile = errors.New("no file to post")
 
 // upload is one file of a post.
 type upload struct {
@@ -61,9 +79,7 @@ func (u *upload) once(ctx context.Context) error {
 	}
 	f, size, err := u.dir.Open(u.name)
 	if err != nil {
-		// The agent's own file is gone or is none: the answer's words still stand.
-		u.poster.Log.Warn("an outgoing file was left out", "thread", u.thread.Root, "error", err)
-		return nil
+		return fmt.Errorf("%w: %w", errNoFile, err)
 	}
 	defer f.Close()
 	id, url, err := u.seat.Slack.UploadURL(ctx, u.name, int(size))
@@ -86,6 +102,12 @@ func (u *upload) resume(ctx context.Context) (done bool, err error) {
 	if len(u.kept) == 0 {
 		return false, nil
 	}
+	if slices.ContainsFunc(u.kept, func(f store.PostFile) bool { return f.Confirmed }) {
+		return true, nil
+	}
+	if err := u.poster.Wait(ctx, u.poster.RequestTimeout); err != nil {
+		return false, fmt.Errorf("wait out an earlier upload: %w", err)
+	}
 	for i := range 2 {
 		if i > 0 {
 			if err := u.poster.Wait(ctx, readBackPause); err != nil {
@@ -93,9 +115,6 @@ func (u *upload) resume(ctx context.Context) (done bool, err error) {
 			}
 		}
 		for _, f := range u.kept {
-			if f.Confirmed {
-				return true, nil
-			}
 			shared, err := u.shared(ctx, f.FileID)
 			if err != nil && !errors.As(err, new(*slackapi.Rejected)) {
 				return false, err
@@ -105,23 +124,48 @@ func (u *upload) resume(ctx context.Context) (done bool, err error) {
 			}
 		}
 	}
-	last := u.kept[len(u.kept)-1]
-	err = u.complete(ctx, last.FileID)
+	err = u.complete(ctx, u.kept[len(u.kept)-1].FileID)
 	if errors.As(err, new(*slackapi.Rejected)) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
+// alreadyCompleted is Slack's word for an upload that was completed before.
+const alreadyCompleted = "file_already_completed"
+
+// complete shares an uploaded file, then looks whether it came out in the thread: Slack
+// shares it some time after it said so.
 func (u *upload) complete(ctx context.Context, id string) error {
-	if err := u.seat.Slack.CompleteUpload(ctx, []string{id}, u.thread.Channel, u.thread.Root, ""); err != nil {
+	sending, cancel, err := u.poster.sending(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	err = u.seat.Slack.CompleteUpload(sending, []string{id}, u.thread.Channel, u.thread.Root, "")
+	if err != nil && !slackapi.IsRejected(err, alreadyCompleted) {
 		return err
 	}
 	failpoint.At(failpoint.PostFileCompleted)
-	if _, err := u.shared(ctx, id); err != nil && errors.Is(err, slackapi.ErrParentGone) {
-		return err
+	for _, pause := range sharePauses() {
+		if err := u.poster.Wait(ctx, pause); err != nil {
+			return fmt.Errorf("wait for the file to be shared: %w", err)
+		}
+		shared, err := u.shared(ctx, id)
+		if errors.Is(err, slackapi.ErrParentGone) {
+			return err
+		}
+		if shared {
+			return u.confirm(ctx, id)
+		}
 	}
+	u.poster.Log.Warn("a file was posted and is not yet seen in its thread", "thread", u.thread.Root, "file", id)
 	return u.confirm(ctx, id)
+}
+
+// sharePauses lie before each look for a share.
+func sharePauses() []time.Duration {
+	return []time.Duration{0, time.Second, 4 * time.Second}
 }
 
 // shared tells whether a file stands in the thread. One that came out at the channel's
@@ -162,9 +206,9 @@ func (a *Agent) fetch(ctx context.Context, seat *Seat, dir ThreadDir, line rules
 	for i, f := range line.Files {
 		name := rules.SafeFileName(f.Name)
 		rel := filepath.Join("inbox", fmt.Sprintf("%s-%d-%s", line.TS, i+1, name))
-		if err := a.fetchOne(ctx, seat, filepath.Join(dir.Path, rel), f); err != nil {
+		if err := fetchOne(ctx, seat, dir, rel, f); err != nil {
 			a.Log.Warn("a file could not be fetched", "line", line.TS, "file", f.ID, "error", err)
-			why := "Slack did not hand it out"
+			why := "it could not be fetched from Slack"
 			if errors.Is(err, slackapi.ErrTooLarge) {
 				why = "it is larger than 64 MiB"
 			}
@@ -176,23 +220,35 @@ func (a *Agent) fetch(ctx context.Context, seat *Seat, dir ThreadDir, line rules
 	return paths, unread
 }
 
-func (a *Agent) fetchOne(ctx context.Context, seat *Seat, path string, f rules.File) error {
-	if _, err := os.Lstat(path); err == nil {
+// fetchOne downloads a file to rel in the thread's directory, and never outside of it:
+// whatever an agent may have put in the way. It is there whole or not at all.
+func fetchOne(ctx context.Context, seat *Seat, dir ThreadDir, rel string, f rules.File) (err error) {
+	root, err := os.OpenRoot(dir.Path)
+	if err != nil {
+		return fmt.Errorf("open the thread's directory: %w", err)
+	}
+	defer root.Close()
+	if _, err := root.Lstat(rel); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := root.MkdirAll(filepath.Dir(rel), 0o700); err != nil {
 		return fmt.Errorf("make the inbox: %w", err)
 	}
-	w, err := os.CreateTemp(filepath.Dir(path), ".fetch-*")
+	part := filepath.Join(filepath.Dir(rel), ".fetch-"+rand.Text())
+	w, err := root.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("make the file: %w", err)
 	}
-	defer os.Remove(w.Name())
+	defer func() {
+		if err != nil {
+			_ = root.Remove(part)
+		}
+	}()
 	_, err = seat.Slack.Download(ctx, f, w, maxFetch)
 	if err := errors.Join(err, w.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(w.Name(), path); err != nil {
+	if err := root.Rename(part, rel); err != nil {
 		return fmt.Errorf("keep the file: %w", err)
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -29,6 +31,8 @@ type Poster struct {
 	Log            *slog.Logger
 }
 
+//go:generate mockgen -source=post.go -destination=mock_post_test.go -package=activities_test
+
 // PostLedger is what Poster needs of the store.
 type PostLedger interface {
 	TakeLines(ctx context.Context, turn store.Turn, lines []store.TakeLine) (store.TakeResult, error)
@@ -37,6 +41,7 @@ type PostLedger interface {
 	TurnOf(ctx context.Context, turnID string) (store.TurnInfo, error)
 	AnswerOf(ctx context.Context, turnID string) (store.Answer, error)
 	BeginPost(ctx context.Context, p store.Post) (store.Post, error)
+	PostsOf(ctx context.Context, id string) ([]store.Post, error)
 	ConfirmPost(ctx context.Context, id string, part int, ts string) error
 	KeepFileID(ctx context.Context, id string, part int, name, fileID string) error
 	FileIDs(ctx context.Context, id string) ([]store.PostFile, error)
@@ -68,6 +73,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 			in.State, in.Reason = rules.Failed, rules.ReasonParentGone
 		case errors.As(err, new(*slackapi.Rejected)):
 			in.State, in.Reason = rules.Failed, rules.ReasonPostRejected
+		case errors.Is(err, slackapi.ErrNoThread):
+			// Ours to mend; no repeat would make it better.
+			in.State, in.Reason = rules.Failed, rules.ReasonInternal
 		case err != nil:
 			return PostResult{}, retryLater(err)
 		}
@@ -201,17 +209,16 @@ func (p *Poster) Settle(ctx context.Context, in SettleInput) (SettleResult, erro
 
 // lostTurn is a turn that took lines and came to no end, or a line that no turn took.
 type lostTurn struct {
-	id   string
-	keys []rules.LineKey
+	id string
+	// postID names its post, keys are those of its lines that were asked about.
+	postID string
+	keys   []rules.LineKey
 }
 
-func (t lostTurn) postID(seat string) string {
-	return rules.TurnID(seat, t.keys[0].Channel, t.keys[0].TS)
-}
-
+// lostTurns are the turns of the lines that are still open, oldest first.
 func (p *Poster) lostTurns(ctx context.Context, in SettleInput) ([]*lostTurn, error) {
 	var out []*lostTurn
-	for _, ts := range in.Lines {
+	for _, ts := range slices.SortedFunc(slices.Values(in.Lines), rules.CompareTS) {
 		key := rules.LineKey{Team: in.Thread.Team, Channel: in.Thread.Channel, TS: ts}
 		row, err := p.Ledger.RowOf(ctx, in.Seat, key)
 		if errors.Is(err, store.ErrNotFound) {
@@ -227,64 +234,101 @@ func (p *Poster) lostTurns(ctx context.Context, in SettleInput) ([]*lostTurn, er
 		if id == "" {
 			id = rules.TurnID(in.Seat, key.Channel, ts)
 		}
-		if len(out) > 0 && out[len(out)-1].id == id {
-			out[len(out)-1].keys = append(out[len(out)-1].keys, key)
+		if i := slices.IndexFunc(out, func(t *lostTurn) bool { return t.id == id }); i >= 0 {
+			out[i].keys = append(out[i].keys, key)
 			continue
 		}
-		out = append(out, &lostTurn{id: id, keys: []rules.LineKey{key}})
+		postID, err := p.postIDOf(ctx, in.Seat, id, key)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &lostTurn{id: id, postID: postID, keys: []rules.LineKey{key}})
 	}
 	return out, nil
 }
 
-func (p *Poster) settleTurn(ctx context.Context, seat *Seat, thread rules.Thread, t *lostTurn) (posted bool, err error) {
-	requests, kept, err := p.kept(ctx, t)
-	if err != nil {
-		return false, err
+// postIDOf names the post of a turn of which one line is known, as postID did: by the line
+// that the turn itself is named by, unless that was not the turn's to take.
+func (p *Poster) postIDOf(ctx context.Context, seat, turnID string, known rules.LineKey) (string, error) {
+	own := rules.TurnID(seat, known.Channel, known.TS)
+	first, ok := strings.CutPrefix(turnID, rules.TurnID(seat, known.Channel, ""))
+	if turnID == own || !ok || !rules.ValidTS(first) {
+		return own, nil
 	}
-	posted = kept
-	for i, r := range requests {
-		m := message{id: t.postID(seat.Name), seat: seat, thread: thread, part: i + 1, parts: len(requests), request: r}
-		if !kept {
-			// Of a turn that kept no answer a post can still stand: its failure line.
-			if _, posted, err = p.findTwice(ctx, m); err != nil {
-				return false, err
-			}
-			if posted {
-				break
-			}
-		}
-		_, err := p.once(ctx, m)
-		if errors.Is(err, slackapi.ErrParentGone) || errors.As(err, new(*slackapi.Rejected)) {
-			p.Log.Error("a lost line cannot be told of", "channel", thread.Channel, "thread", thread.Root, "error", err)
-			posted = false
-			break
-		}
-		if err != nil {
-			return false, err
-		}
+	row, err := p.Ledger.RowOf(ctx, seat, rules.LineKey{Team: known.Team, Channel: known.Channel, TS: first})
+	switch {
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return "", fmt.Errorf("look a turn's first line up: %w", err)
+	case err == nil && row.Turn == turnID:
+		return turnID, nil
 	}
-	state, reason := rules.Failed, rules.ReasonLost
-	if posted {
-		state, reason = rules.Answered, ""
-	}
-	if _, err := p.Ledger.FinishTurn(ctx, t.id, seat.Name, t.keys, state, reason); err != nil {
-		return posted, fmt.Errorf("write the outcome of a lost line: %w", err)
-	}
-	return posted, nil
+	return own, nil
 }
 
-// kept is the answer of a turn that had one and did not get it into the thread; for any
-// other turn it is the line that says so.
-func (p *Poster) kept(ctx context.Context, t *lostTurn) (requests []slackapi.PostRequest, kept bool, err error) {
+func (p *Poster) settleTurn(ctx context.Context, seat *Seat, thread rules.Thread, t *lostTurn) (posted bool, err error) {
+	posted, err = p.sayLost(ctx, seat, thread, t)
+	state, reason := rules.Failed, rules.ReasonLost
+	switch {
+	case errors.Is(err, slackapi.ErrParentGone):
+		reason = rules.ReasonParentGone
+	case errors.As(err, new(*slackapi.Rejected)):
+		reason = rules.ReasonPostRejected
+	case err != nil:
+		return false, err
+	case posted:
+		state, reason = rules.Answered, ""
+	}
+	if err != nil {
+		p.Log.Error("a lost line cannot be told of", "channel", thread.Channel, "thread", thread.Root, "error", err)
+	}
+	if _, err := p.Ledger.FinishTurn(ctx, t.id, seat.Name, t.keys, state, reason); err != nil {
+		return false, fmt.Errorf("write the outcome of a lost line: %w", err)
+	}
+	return state == rules.Answered, nil
+}
+
+// sayLost posts the answer that a turn kept and did not get into the thread, rather late
+// than never. Of any other turn it looks for the post, and tells the thread that the line
+// is lost where there is none. posted: an answer stands in the thread.
+func (p *Poster) sayLost(ctx context.Context, seat *Seat, thread rules.Thread, t *lostTurn) (posted bool, err error) {
 	answer, err := p.Ledger.AnswerOf(ctx, t.id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, false, fmt.Errorf("look for a kept answer: %w", err)
+		return false, fmt.Errorf("look for a kept answer: %w", err)
 	}
-	for _, part := range rules.SplitText(answer.Text, rules.PartLimit) {
-		requests = append(requests, slackapi.PostRequest{Markdown: part})
+	m := message{id: t.postID, seat: seat, thread: thread, kind: string(SayAnswer)}
+	requests := answerParts(answer.Text, footer(Answer{Model: answer.Model, Duration: answer.Duration, CostUSD: answer.CostUSD}))
+	switch {
+	case len(requests) == 0 && len(answer.Files) > 0:
+		requests = noWords(answer.Files)
+	case len(requests) == 0:
+		return p.sayNothingKept(ctx, m)
 	}
-	if len(requests) > 0 {
-		return requests, true, nil
+	if _, err := p.inParts(ctx, &m, requests); err != nil {
+		return false, err
 	}
-	return one(rules.FailureText(rules.ReasonLost)), false, nil
+	return true, p.sayFiles(ctx, m, Turn{ID: t.id, Seat: seat.Name, Thread: thread}, answer.Files)
+}
+
+// sayNothingKept looks for the post of a turn that kept no answer: it can still stand, as
+// an answer, or as the line that tells of a failure. Where there is none the thread is
+// told that the line is lost.
+func (p *Poster) sayNothingKept(ctx context.Context, m message) (posted bool, err error) {
+	begun, err := p.Ledger.PostsOf(ctx, m.id)
+	if err != nil {
+		return false, fmt.Errorf("look up the post: %w", err)
+	}
+	of := func(kind string) bool {
+		return slices.ContainsFunc(begun, func(b store.Post) bool { return b.Kind == kind })
+	}
+	m.part, m.parts = 1, 1
+	if !of(kindLost) {
+		_, found, err := p.findTwice(ctx, m)
+		if err != nil || found {
+			return found && !of(string(SayFailure)), err
+		}
+	}
+	m.part, m.parts, m.kind = 2, 2, kindLost
+	m.request = slackapi.PostRequest{Text: rules.FailureText(rules.ReasonLost)}
+	_, err = p.once(ctx, m)
+	return false, err
 }

@@ -25,14 +25,18 @@ type message struct {
 	seat        *Seat
 	thread      rules.Thread
 	part, parts int
-	request     slackapi.PostRequest
+	// newThread: without a root it opens a thread of its own, and is not refused.
+	newThread bool
+	// kind is what the message says: a Say, or one of the kinds of say.go.
+	kind    string
+	request slackapi.PostRequest
 }
 
 // once sends a message that is not yet there (B5). The intent is in the ledger before
 // anything is sent; a message that may have been sent before is looked for first. A
 // send that leaves open whether Slack has it is an error: the repeat looks for it.
 func (p *Poster) once(ctx context.Context, m message) (ts string, err error) {
-	began, err := p.Ledger.BeginPost(ctx, store.Post{ID: m.id, Seat: m.seat.Name, Thread: m.thread, Part: m.part, Parts: m.parts})
+	began, err := p.Ledger.BeginPost(ctx, store.Post{ID: m.id, Seat: m.seat.Name, Thread: m.thread, Part: m.part, Parts: m.parts, Kind: m.kind})
 	if err != nil {
 		return "", fmt.Errorf("record the intent to post: %w", err)
 	}
@@ -62,23 +66,33 @@ func (p *Poster) once(ctx context.Context, m message) (ts string, err error) {
 
 func (p *Poster) send(ctx context.Context, m message) (string, error) {
 	r := m.request
-	r.Channel, r.ThreadTS, r.NewThread = m.thread.Channel, m.thread.Root, m.thread.Root == ""
+	r.Channel, r.ThreadTS, r.NewThread = m.thread.Channel, m.thread.Root, m.newThread && m.thread.Root == ""
 	r.PostID, r.Part, r.Parts = m.id, m.part, m.parts
-	// No send starts so late that the activity could be repeated while it is under way.
-	if deadline, ok := ctx.Deadline(); ok {
-		last := deadline.Add(-p.RequestTimeout - sendMargin)
-		if !p.Now().Before(last) {
-			return "", errors.New("too late to send: the activity is about to be repeated")
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, last.Add(p.RequestTimeout))
-		defer cancel()
+	ctx, cancel, err := p.sending(ctx)
+	if err != nil {
+		return "", err
 	}
+	defer cancel()
 	ts, err := m.seat.Slack.Post(ctx, r)
 	if err != nil {
 		return "", fmt.Errorf("post: %w", err)
 	}
 	return ts, nil
+}
+
+// sending bounds what is about to be sent: no send starts so late that the activity could
+// be repeated while it is under way (B5).
+func (p *Poster) sending(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}, nil
+	}
+	last := deadline.Add(-p.RequestTimeout - sendMargin)
+	if !p.Now().Before(last) {
+		return nil, nil, errors.New("too late to send: the activity is about to be repeated")
+	}
+	ctx, cancel := context.WithDeadline(ctx, last.Add(p.RequestTimeout))
+	return ctx, cancel, nil
 }
 
 func (p *Poster) confirm(ctx context.Context, m message, ts string) error {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"agentsmith/internal/slackapi"
+	"agentsmith/internal/store"
 	"agentsmith/rules"
 )
 
@@ -17,14 +19,30 @@ func (p *Poster) say(ctx context.Context, seat *Seat, in PostInput, postID strin
 	if err != nil {
 		return "", err
 	}
-	thread := in.Turn.Thread
-	var first string
+	m := message{id: postID, seat: seat, thread: in.Turn.Thread, newThread: in.NewThread, kind: string(in.Say)}
+	first, err := p.inParts(ctx, &m, requests)
+	if err != nil {
+		return "", err
+	}
+	return first, p.sayFiles(ctx, m, in.Turn, files)
+}
+
+// inParts posts the messages of a post, each once and in order, and returns the first
+// one's ts. m then stands in the post's thread, also when the post opened it.
+func (p *Poster) inParts(ctx context.Context, m *message, requests []slackapi.PostRequest) (first string, err error) {
+	begun, err := p.Ledger.PostsOf(ctx, m.id)
+	if err != nil {
+		return "", fmt.Errorf("look up the post: %w", err)
+	}
+	m.parts = len(requests)
 	for i, r := range requests {
-		ts, err := p.once(ctx, message{
-			id: postID, seat: seat, thread: thread, part: i + 1, parts: len(requests), request: r,
-		})
-		if errors.As(err, new(*slackapi.Rejected)) && in.Say == SayAnswer {
-			return p.sayRejected(ctx, seat, in, postID, i+1, err)
+		m.part, m.request = i+1, r
+		if refusedBefore(begun, m.part) {
+			return "", p.sayRefused(ctx, *m, &slackapi.Rejected{Method: "chat.postMessage", Code: "refused before"})
+		}
+		ts, err := p.once(ctx, *m)
+		if m.kind == string(SayAnswer) && errors.As(err, new(*slackapi.Rejected)) {
+			return "", p.sayRefused(ctx, *m, err)
 		}
 		if err != nil {
 			return "", err
@@ -32,24 +50,48 @@ func (p *Poster) say(ctx context.Context, seat *Seat, in PostInput, postID strin
 		if first == "" {
 			first = ts
 		}
-		if thread.Root == "" {
-			thread.Root = ts
+		if m.thread.Root == "" {
+			m.thread.Root = ts
 		}
 	}
-	return first, p.files(ctx, seat, in.Turn, thread, postID, files)
+	return first, nil
 }
 
-// sayRejected tells the thread that Slack did not take the answer, under the same name,
-// and returns the refusal.
-func (p *Poster) sayRejected(ctx context.Context, seat *Seat, in PostInput, postID string, part int, refusal error) (string, error) {
-	_, err := p.once(ctx, message{
-		id: postID, seat: seat, thread: in.Turn.Thread, part: part, parts: part,
-		request: slackapi.PostRequest{Text: rules.FailureText(rules.ReasonPostRejected)},
-	})
-	if err != nil && !errors.As(err, new(*slackapi.Rejected)) {
-		return "", err
+// sayFiles posts the files of an answer, and names those that cannot be.
+func (p *Poster) sayFiles(ctx context.Context, m message, turn Turn, files []string) error {
+	left, err := p.files(ctx, m.seat, turn, m.thread, m.id, files)
+	if err != nil || len(left) == 0 {
+		return err
 	}
-	return "", refusal
+	m.part, m.kind = m.parts+1, kindFilesLeft
+	m.request = slackapi.PostRequest{Text: rules.FilesLeftText(left)}
+	_, err = p.once(ctx, m)
+	return err
+}
+
+// The kinds of message that stand for something else of a post.
+const (
+	kindRefusal   = "refusal"    // for an answer that Slack refused
+	kindLost      = "lost"       // for a turn that came to no end
+	kindFilesLeft = "files_left" // for files that could not be posted
+)
+
+// refusedBefore tells whether an earlier attempt found that Slack refuses this part of an
+// answer, and began to say so: then the answer is not tried again, or both would stand.
+func refusedBefore(begun []store.Post, part int) bool {
+	sent := slices.ContainsFunc(begun, func(b store.Post) bool { return b.Part == part && b.TS != "" })
+	return !sent && slices.ContainsFunc(begun, func(b store.Post) bool { return b.Kind == kindRefusal })
+}
+
+// sayRefused tells the thread that Slack did not take an answer, under the same name, and
+// returns the refusal. The line has a part of its own: it must not be taken for the answer.
+func (p *Poster) sayRefused(ctx context.Context, m message, refusal error) error {
+	m.part, m.kind = m.parts+1, kindRefusal
+	m.request = slackapi.PostRequest{Text: rules.FailureText(rules.ReasonPostRejected)}
+	if _, err := p.once(ctx, m); err != nil && !errors.As(err, new(*slackapi.Rejected)) {
+		return err
+	}
+	return refusal
 }
 
 // requests are the messages of a post, and the names of the files that go with it.
@@ -70,8 +112,7 @@ func (p *Poster) requests(ctx context.Context, in PostInput) ([]slackapi.PostReq
 
 func one(text string) []slackapi.PostRequest { return []slackapi.PostRequest{{Text: text}} }
 
-// answer makes the messages of an agent's answer: split, never cut (B4), with the small
-// line about the run at the end (B7), and the marked line of a hand-off last (D2).
+// answer makes the messages of an agent's answer, and the marked line of a hand-off last (D2).
 func (p *Poster) answer(ctx context.Context, in PostInput) ([]slackapi.PostRequest, []string, error) {
 	text, files, err := p.answerText(ctx, in)
 	if err != nil {
@@ -80,20 +121,31 @@ func (p *Poster) answer(ctx context.Context, in PostInput) ([]slackapi.PostReque
 	if in.DrivesUsedUp {
 		text = strings.TrimSpace(text + "\n\n" + rules.DrivesUsedUpText)
 	}
-	var out []slackapi.PostRequest
-	if text != "" {
-		for _, part := range rules.SplitText(text, rules.PartLimit) {
-			out = append(out, slackapi.PostRequest{Markdown: part})
-		}
-		out[len(out)-1].Footer = footer(in.Answer)
-	}
+	out := answerParts(text, footer(in.Answer))
 	if h := in.Answer.HandOff; h != nil {
 		out = append(out, p.handOff(h))
 	}
 	if len(out) == 0 {
-		out = one(rules.NoWordsText(len(files)))
+		out = noWords(files)
 	}
 	return out, files, nil
+}
+
+// answerParts are the messages of an answer's words: split, never cut (B4), with the small
+// line about the run at the end (B7).
+func answerParts(text, footer string) []slackapi.PostRequest {
+	var out []slackapi.PostRequest
+	for _, part := range rules.SplitText(text, rules.PartLimit) {
+		out = append(out, slackapi.PostRequest{Markdown: part})
+	}
+	if len(out) > 0 {
+		out[len(out)-1].Footer = footer
+	}
+	return out
+}
+
+func noWords(files []string) []slackapi.PostRequest {
+	return one(rules.NoWordsText(min(len(files), maxFiles)))
 }
 
 func (p *Poster) answerText(ctx context.Context, in PostInput) (text string, files []string, err error) {

@@ -9,6 +9,8 @@ import (
 	"agentsmith/rules"
 )
 
+//go:generate mockgen -source=slack.go -destination=mock_slack_test.go -package=activities_test
+
 // SlackClient is what the activities ask of Slack as one seat.
 type SlackClient interface {
 	Post(ctx context.Context, r slackapi.PostRequest) (ts string, err error)

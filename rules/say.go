@@ -1,6 +1,9 @@
 package rules
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // FailureText is the one honest line of a turn that failed: what happened, what was
 // not done, how to go on.
@@ -97,4 +100,13 @@ func NoWordsText(files int) string {
 	default:
 		return fmt.Sprintf("Here are the %d files.", files)
 	}
+}
+
+// FilesLeftText names files of an answer that could not be posted. The names are safe
+// ones (SafeFileName).
+func FilesLeftText(names []string) string {
+	if len(names) == 1 {
+		return "One file could not be posted: " + names[0] + ". Write again to get it in another form."
+	}
+	return fmt.Sprintf("%d files could not be posted: %s. Write again to get them in another form.", len(names), strings.Join(names, ", "))
 }
