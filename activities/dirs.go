@@ -2,8 +2,10 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,10 +35,12 @@ type ThreadDir struct {
 // outboxRule lets an agent write files for the thread, whatever else it may do (B4).
 const outboxRule = "Edit(./outbox/**)"
 
-// The bounds of what an agent may post as files with one answer.
+// The bounds of what an agent may post as files with one answer. What it wrote beyond
+// them is named to the thread.
 const (
 	maxFiles    = 10
 	maxFileSize = 64 << 20
+	maxListed   = 50
 )
 
 // path of a thread's directory. Every part is checked to be a plain name: ids come from
@@ -84,8 +88,16 @@ func (d Dirs) Prepare(ctx context.Context, t Turn) (ThreadDir, error) {
 	if err != nil {
 		return ThreadDir{}, fmt.Errorf("prepare the thread's directory: %w", err)
 	}
-	if err := os.MkdirAll(dir.Outbox, 0o700); err != nil {
+	if err := os.MkdirAll(dir.Path, 0o700); err != nil {
 		return ThreadDir{}, fmt.Errorf("prepare the thread's directory: %w", err)
+	}
+	root, err := os.OpenRoot(dir.Path)
+	if err != nil {
+		return ThreadDir{}, fmt.Errorf("prepare the thread's directory: %w", err)
+	}
+	defer root.Close()
+	if err := root.MkdirAll(outboxOf(t), 0o700); err != nil {
+		return ThreadDir{}, fmt.Errorf("prepare the thread's outbox: %w", err)
 	}
 	for _, checkout := range d.Checkouts {
 		if err := worktree(ctx, checkout, filepath.Join(dir.Path, filepath.Base(checkout))); err != nil {
@@ -98,18 +110,56 @@ func (d Dirs) Prepare(ctx context.Context, t Turn) (ThreadDir, error) {
 // worktree gives the thread its own worktree of a checkout, detached at its HEAD. One that
 // is there already is kept as it is: a thread's work outlives its turns.
 func worktree(ctx context.Context, checkout, path string) error {
-	if _, err := os.Lstat(filepath.Join(path, ".git")); err == nil {
+	begun, err := os.ReadFile(filepath.Join(path, ".git"))
+	switch {
+	case err == nil && !halfMade(string(begun)):
 		return nil
-	}
-	// A worktree that git knows and whose folder is gone, or half made, is no obstacle.
-	for _, args := range [][]string{
-		{"-C", checkout, "worktree", "prune"},
-		{"-C", checkout, "worktree", "add", "--force", "--detach", path, "HEAD"},
-	} {
-		out, err := exec.CommandContext(ctx, "git", args...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("make a worktree of %s: %w: %s", checkout, err, rules.Visible(string(out)))
+	case err == nil:
+		// No agent has been in it yet, and git adds none where something stands.
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove a half-made worktree of %s: %w", checkout, err)
 		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("look at the worktree of %s: %w", checkout, err)
+	}
+	// One that git knows and whose folder is gone is no obstacle, nor one that it still
+	// has locked: that is what --force twice is for.
+	for _, args := range [][]string{
+		{"worktree", "prune"},
+		{"worktree", "add", "--force", "--force", "--detach", path, "HEAD"},
+	} {
+		if err := git(ctx, checkout, args...); err != nil {
+			return fmt.Errorf("make a worktree of %s: %w", checkout, err)
+		}
+	}
+	return nil
+}
+
+// halfMade tells of a worktree, by its .git file, whether git was killed while it made it:
+// until it is made git keeps it locked.
+func halfMade(gitFile string) bool {
+	admin, ok := strings.CutPrefix(strings.TrimSpace(gitFile), "gitdir: ")
+	if !ok {
+		return false
+	}
+	why, err := os.ReadFile(filepath.Join(admin, "locked"))
+	return err == nil && strings.TrimSpace(string(why)) == "initializing"
+}
+
+// git runs git on a checkout. Agents can write a checkout's git config, so git gets
+// nothing of this process's environment that is not its own to read (X3), and no hook
+// of the checkout runs.
+func git(ctx context.Context, checkout string, args ...string) error {
+	args = append([]string{"-C", checkout, "-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Env = []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0"}
+	for _, name := range []string{"PATH", "HOME"} {
+		if v, ok := os.LookupEnv(name); ok {
+			cmd.Env = append(cmd.Env, name+"="+v)
+		}
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, rules.Visible(string(out)))
 	}
 	return nil
 }
@@ -117,35 +167,66 @@ func worktree(ctx context.Context, checkout, path string) error {
 // Outgoing lists the files that the agent left for the thread, by name. Links and
 // directories are left alone: an agent posts what it wrote, not what it can reach.
 func (d ThreadDir) Outgoing() ([]string, error) {
-	entries, err := os.ReadDir(d.Outbox)
+	outbox, err := d.outbox()
+	if err != nil {
+		return nil, err
+	}
+	defer outbox.Close()
+	dir, err := outbox.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("list the outgoing files: %w", err)
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
 	if err != nil {
 		return nil, fmt.Errorf("list the outgoing files: %w", err)
 	}
 	var names []string
 	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && info.Mode().IsRegular() && info.Size() > 0 && info.Size() <= maxFileSize {
+		if e.Type().IsRegular() {
 			names = append(names, e.Name())
 		}
 	}
 	slices.Sort(names)
-	return names[:min(len(names), maxFiles)], nil
+	return names[:min(len(names), maxListed)], nil
 }
 
-// Open opens one of the outgoing files. The name was listed by Outgoing; it is opened
-// below the outbox only, and never through a link.
-func (d ThreadDir) Open(name string) (io.ReadCloser, int64, error) {
-	root, err := os.OpenRoot(d.Outbox)
+// outbox opens the turn's outbox, wherever in the thread's directory it is, but never
+// outside.
+func (d ThreadDir) outbox() (*os.Root, error) {
+	rel, err := filepath.Rel(d.Path, d.Outbox)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open the outbox: %w", err)
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	thread, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open the thread's directory: %w", err)
+	}
+	defer thread.Close()
+	outbox, err := thread.OpenRoot(rel)
+	if err != nil {
+		return nil, fmt.Errorf("open the outbox: %w", err)
+	}
+	return outbox, nil
+}
+
+// Open opens one of the outgoing files and tells its size. It is opened below the outbox
+// only, never through a link, and refused when Slack would not take its size.
+func (d ThreadDir) Open(name string) (io.ReadCloser, int64, error) {
+	root, err := d.outbox()
+	if err != nil {
+		return nil, 0, err
 	}
 	defer root.Close()
 	info, err := root.Lstat(name)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open an outgoing file: %w", err)
 	}
-	if !info.Mode().IsRegular() {
+	switch {
+	case !info.Mode().IsRegular():
 		return nil, 0, fmt.Errorf("open an outgoing file: %q is no plain file", name)
+	case info.Size() == 0 || info.Size() > maxFileSize:
+		return nil, 0, fmt.Errorf("open an outgoing file: %q has %d bytes", name, info.Size())
 	}
 	f, err := root.Open(name)
 	if err != nil {
