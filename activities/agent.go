@@ -91,6 +91,8 @@ type Agent struct {
 // Finish waits for what is written beside the turns. A worker calls it last.
 func Finish(a *Agent) { a.beside.Wait() }
 
+//go:generate mockgen -source=agent.go -destination=mock_agent_test.go -package=activities_test
+
 // AgentLedger is what Agent needs of the store.
 type AgentLedger interface {
 	TakeLines(ctx context.Context, turn store.Turn, lines []store.TakeLine) (store.TakeResult, error)
@@ -140,9 +142,13 @@ func (a *Agent) RunAgent(ctx context.Context, in RunAgentInput) (RunAgentResult,
 	defer run.end()
 	defer a.endWithWorker(ctx, run)()
 	result, err := a.run(ctx, seat, in, lines, last)
-	if err != nil && a.wasStopped(ctx, in, lines) {
+	switch {
+	case err == nil:
+	case a.wasStopped(ctx, in, lines):
 		// Whatever it looks like from here: another worker of the box may have ended it.
 		err = stoppedError()
+	case errors.Is(context.Cause(ctx), errWorkerStops):
+		err = temporal.NewNonRetryableApplicationError("the worker stops", ErrTypeWorkerDied, nil)
 	}
 	return result, err
 }
@@ -203,7 +209,7 @@ func (a *Agent) run(ctx context.Context, seat *Seat, in RunAgentInput, lines []r
 	defer giveBack()
 	status.set(rules.ThinkingStatus)
 
-	if err := a.endLeftovers(ctx, in.Turn.Seat, in.Turn.Thread); err != nil {
+	if err := a.endLeftovers(ctx, in.Turn); err != nil {
 		return RunAgentResult{}, err
 	}
 	dir, err := a.Dirs.Prepare(ctx, in.Turn)
@@ -294,13 +300,17 @@ func (a *Agent) withinBudget(ctx context.Context) error {
 		FailureDetails{Reason: rules.ReasonBudget})
 }
 
-// endLeftovers makes sure that no earlier agent of the thread still runs (B3).
-func (a *Agent) endLeftovers(ctx context.Context, seat string, t rules.Thread) error {
-	left, err := a.Ledger.ThreadProcesses(ctx, seat, t)
+// endLeftovers makes sure that no earlier agent of the thread still runs (B3). Turns that
+// have no thread yet share nothing with each other.
+func (a *Agent) endLeftovers(ctx context.Context, t Turn) error {
+	left, err := a.Ledger.ThreadProcesses(ctx, t.Seat, t.Thread)
 	if err != nil {
 		return fmt.Errorf("look for earlier agents of the thread: %w", err)
 	}
 	for _, p := range left {
+		if t.Thread.Root == "" && p.TurnID != t.ID {
+			continue
+		}
 		if err := a.endProcess(ctx, p); err != nil {
 			return err
 		}
@@ -385,7 +395,7 @@ func (a *Agent) agentError(ctx context.Context, in RunAgentInput, err error) err
 	var reason rules.Reason
 	switch {
 	case errors.Is(context.Cause(ctx), errWorkerStops):
-		return temporal.NewNonRetryableApplicationError("the worker stops", ErrTypeWorkerDied, nil)
+		return err
 	case errors.Is(err, agent.ErrStopped) && ctx.Err() == nil, errors.Is(context.Cause(ctx), errStopped):
 		return stoppedError()
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -490,11 +500,17 @@ func (r *running) add(ctx context.Context, turn Turn, lines []rules.Line) (conte
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	run := &turnRun{of: r, turn: turn, cancel: cancel, done: make(chan struct{})}
-	if len(lines) > 0 {
-		run.firstTS = lines[0].TS
+	for _, l := range lines {
+		if run.firstTS == "" || rules.CompareTS(l.TS, run.firstTS) < 0 {
+			run.firstTS = l.TS
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		cancel(nil)
+		return ctx, nil, err
 	}
 	r.runs[run] = true
-	return ctx, run, ctx.Err()
+	return ctx, run, nil
 }
 
 func (t *turnRun) end() {
