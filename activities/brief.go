@@ -75,17 +75,22 @@ func (w *briefing) earlier(ctx context.Context, t rules.Thread, lines []rules.Li
 	case newRoot:
 		return nil, ""
 	}
+	var before []rules.Line
 	for l, err := range read {
 		if err != nil {
 			w.agent.Log.Warn("earlier lines could not be read", "channel", t.Channel, "thread", t.Root, "error", err)
-			return said, "Slack did not hand them out."
+			unread = "Slack did not hand them out."
+			break
 		}
 		if taken[l.TS] || first != "" && rules.CompareTS(l.TS, first) > 0 {
 			continue
 		}
+		before = append(before, l)
+	}
+	for _, l := range before[max(0, len(before)-keep):] {
 		said = append(said, w.said(ctx, l, w.author(l)))
 	}
-	return said[max(0, len(said)-keep):], ""
+	return said, unread
 }
 
 // noted are the lines since the last turn that nobody answered (D3).
@@ -106,18 +111,21 @@ func (w *briefing) noted(ctx context.Context, in RunAgentInput, last string, tak
 
 // author tells who wrote a line that came from a read and not through a door.
 func (w *briefing) author(l rules.Line) rules.Author {
-	switch {
-	case l.User == w.seat.BotUser:
+	if l.User == w.seat.BotUser {
 		return rules.Self
-	case l.BotID == "":
-		return rules.Person
 	}
-	for name, user := range w.agent.Seats.BotUsers {
-		if user == l.User && name != w.seat.Name {
+	for _, user := range w.agent.Seats.BotUsers {
+		if user != "" && user == l.User {
 			return rules.Sibling
 		}
 	}
-	return rules.OtherBot
+	switch {
+	case l.BotID != "":
+		return rules.OtherBot
+	case l.UserTeam != "" && l.UserTeam != l.Team:
+		return rules.Outsider
+	}
+	return rules.Person
 }
 
 func (w *briefing) said(ctx context.Context, l rules.Line, author rules.Author) rules.Said {
