@@ -34,7 +34,13 @@ type attempts struct {
 	box    string
 	self   agent.Process
 	log    *slog.Logger
+	// beside are the notes that no activity waits for.
+	beside sync.WaitGroup
 }
+
+// finish waits for what is noted beside the activities, so that the next worker does not
+// take one that has ended for one in hand.
+func (a *attempts) finish() { a.beside.Wait() }
 
 // InterceptActivity is the SDK's hook around every activity.
 func (a *attempts) InterceptActivity(_ context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
@@ -64,12 +70,12 @@ func (n *attemptNoter) ExecuteActivity(ctx context.Context, in *interceptor.Exec
 		}
 	})
 	result, err := n.Next.ExecuteActivity(ctx, in)
-	go func() {
+	a.beside.Go(func() {
 		noting.Wait()
 		if err := a.ledger.EndAttempt(context.WithoutCancel(ctx), info.TaskToken); err != nil {
 			a.log.Warn("an ended activity is still noted as in hand", "workflow", info.WorkflowExecution.ID, "error", err)
 		}
-	}()
+	})
 	return result, err
 }
 

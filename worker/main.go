@@ -164,6 +164,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	box.Stop()
 	brains.Stop()
 	activities.Finish(agents)
+	noted.finish()
 	return nil
 }
 
