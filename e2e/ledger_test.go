@@ -126,13 +126,21 @@ func TestL2_LinesThatCameWhileTemporalWasDownAreAnswered(t *testing.T) {
 func TestL2_DuplicatesAndRedeliveriesAreOneTurn(t *testing.T) {
 	t.Parallel()
 	r := home(t).room(t)
-	r.fault(t, slackbox.Fault{Kind: slackbox.Duplicate, App: "smith", Channel: r.id, Count: 2})
-	r.fault(t, slackbox.Fault{Kind: slackbox.DropAck, App: "smith", Channel: r.id, Count: 4})
-	ts := r.say("ana", "@smith [[say once]]")
-	require.Contains(t, r.answer("smith", ts).Text, "once")
-	wait(t, "for the redelivery", func() (bool, string) { return r.deliveries(ts, "retry") > 0 && r.Slack.Quiet("smith"), "" })
-	require.Len(t, r.posts(ts), 1)
-	require.Len(t, r.runs(ts), 1)
+	heal := r.fault(t, slackbox.Fault{Kind: slackbox.Duplicate, App: "smith", Channel: r.id})
+	twice := r.say("ana", "@smith [[say once]]")
+	require.Contains(t, r.answer("smith", twice).Text, "once")
+	heal()
+	r.fault(t, slackbox.Fault{Kind: slackbox.DropAck, App: "smith", Channel: r.id, Count: 2})
+	again := r.reply("ana", twice, "@smith [[say again]]")
+	require.Contains(t, r.answer("smith", again).Text, "again")
+	wait(t, "for the redelivery", func() (bool, string) { return r.deliveries(again, "retry") > 0, "" })
+	r.recorded()
+	last := r.reply("ana", twice, "@smith [[say last]]")
+	r.answer("smith", last)
+	require.Len(t, r.posts(twice), 3)
+	for _, ts := range []string{twice, again, last} {
+		require.Len(t, r.runs(ts), 1)
+	}
 }
 
 // L2: never drop by the retry header: a redelivered line that was never seen is processed.

@@ -314,11 +314,11 @@ func (v view) leaked(channel string, ex *excuses) (out []string) {
 	return out
 }
 
-// strangers finds mentions in what the seats posted (X2). A hand-off mentions the seat
+// strangers finds mentions in what the system posted (X2); every post of its has a name. A hand-off mentions the seat
 // that it is for, and no one else.
 func (v view) strangers(channel string) (out []string) {
 	for _, m := range v.log.Messages {
-		if seat, ok := v.seats[m.User]; !ok || m.App != seat.Name || channel != everywhere && m.Channel != channel {
+		if seat, ok := v.seats[m.User]; !ok || m.App != seat.Name || postID(m) == "" || channel != everywhere && m.Channel != channel {
 			continue
 		}
 		text := m.Text + " " + blockTexts(m.Message.Blocks)

@@ -210,10 +210,24 @@ func (r *room) running(ts string) standin.Entry {
 // quietAbout says that a line is not owed a post of its own, and why.
 func (r *room) quietAbout(ts, why string) { r.excuses.add(r.id, ts, why) }
 
-// recorded waits until every envelope to the seats is acked: the lines are durable (L2).
+// recorded waits until every envelope about this room is acked: its lines are durable (L2).
 func (r *room) recorded() {
 	r.t.Helper()
-	wait(r.t, "for the acks", func() (bool, string) { return r.Slack.Quiet(r.seatNames()...), "envelopes under way" })
+	wait(r.t, "for the acks", func() (bool, string) {
+		open := map[string]bool{}
+		for _, d := range r.Slack.Log(0).Deliveries {
+			if d.Channel != r.id || !slices.Contains(r.seatNames(), d.App) {
+				continue
+			}
+			switch d.What {
+			case "queued":
+				open[d.Envelope] = true
+			case "acked", "gave_up", "forgotten":
+				delete(open, d.Envelope)
+			}
+		}
+		return len(open) == 0, fmt.Sprintf("%d envelopes under way", len(open))
+	})
 }
 
 // fault makes Slack fail, until heal is called.

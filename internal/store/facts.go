@@ -47,6 +47,8 @@ func (s *Store) facts(ctx context.Context, q query, seat string, line rules.Line
 			WHERE l.team = $1 AND l.channel = $2 AND l.root = $3 AND l.state <> 'noted'
 		UNION SELECT p.seat FROM posts p
 			WHERE p.team = $1 AND p.channel = $2 AND p.root = $3 AND p.ts <> ''
+		UNION SELECT p.seat FROM posts p -- a post that opened the thread (D1)
+			WHERE p.team = $1 AND p.channel = $2 AND p.root = '' AND p.ts = $3
 		ORDER BY 1`, t.Team, t.Channel, t.Root)
 	if f.Seats, err = texts(rows, err); err != nil {
 		return f, err
