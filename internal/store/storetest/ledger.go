@@ -104,7 +104,7 @@ func testLedger(t *testing.T, newURL func(t *testing.T) string) {
 		_, err = w.BeginPost(w.ctx(), store.Post{ID: "opens", Seat: other, Thread: rules.Thread{Team: team, Channel: channel}, Part: 1, Parts: 1})
 		require.NoError(t, err)
 		require.NoError(t, w.ConfirmPost(w.ctx(), "opens", 1, ts(60)))
-		require.Equal(t, []string{seat, other}, facts(seat, line(61, 60, "x"), rules.Person, rules.Owed).Seats, "whoever opened the thread takes part (D1)")
+		require.Equal(t, []string{other}, facts(seat, line(61, 60, "x"), rules.Person, rules.Owed).Seats, "whoever opened the thread takes part (D1)")
 		require.Equal(t, []string{"U1"}, facts(seat, line(7, 7, "elsewhere"), rules.Person, rules.Owed).People)
 	})
 	t.Run("Record_APanicInADecisionIsAnErrorOfThatLine", func(t *testing.T) {
