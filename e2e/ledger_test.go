@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"agentsmith/internal/failpoint"
 	"agentsmith/internal/slackbox"
@@ -336,4 +337,29 @@ func TestL6_WhatCameWhileNoStarterRanIsReadAtBoot(t *testing.T) {
 	s.restartStarter(t)
 	require.Contains(t, r.answer("smith", inChannel).Text, "missed")
 	require.Contains(t, d.answer("smith", inDM).Text, "private")
+}
+
+// L2, L3: a line that is delivered again after its brain completed is no second turn: the
+// ledger is the last word.
+func TestL3_ARedeliveryAfterTheBrainCompletedIsNoSecondTurn(t *testing.T) {
+	t.Parallel()
+	s := shared(t, "restless", withConfig(map[string]any{"idle_after": "2s"}))
+	r := s.room(t)
+	ts := r.say("ana", "@smith [[say once]]")
+	r.answer("smith", ts)
+	wait(t, "until the brain completes", func() (bool, string) {
+		d, err := s.temporalClient.DescribeWorkflowExecution(t.Context(), r.brain("smith", ts), "")
+		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, ""
+	})
+	for _, kind := range []string{"message", "app_mention"} {
+		raw, err := json.Marshal(map[string]any{
+			"type": kind, "channel": r.id, "channel_type": "channel", "user": s.person("ana"), "team": s.view().team,
+			"ts": ts, "text": "<@" + s.botUser("smith") + "> [[say once]]",
+		})
+		require.NoError(t, err)
+		require.NoError(t, s.Slack.SendEvent("smith", raw))
+	}
+	r.noneSince("", ts)
+	require.Len(t, r.runs(ts), 1)
+	require.Len(t, r.posts(ts), 2)
 }

@@ -21,7 +21,9 @@ func (p process) String() string { return fmt.Sprintf("pid %d in %s: %.120s", p.
 
 // processes are all that work for this system, this test aside: they run in its
 // directory, or name it.
-func (s *system) processes() (out []process) {
+func (s *system) processes() []process { return processesOf(s.Dir) }
+
+func processesOf(home string) (out []process) {
 	entries, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range entries {
 		pid, err := strconv.Atoi(filepath.Base(dir))
@@ -31,8 +33,8 @@ func (s *system) processes() (out []process) {
 		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
 		cmd, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
 		env, _ := os.ReadFile(filepath.Join(dir, "environ"))
-		within := cwd == s.Dir || strings.HasPrefix(cwd, s.Dir+"/")
-		if !within && !bytes.Contains(cmd, []byte(s.Dir+"/")) && !bytes.Contains(env, []byte(s.Dir+"/")) {
+		within := cwd == home || strings.HasPrefix(cwd, home+"/")
+		if !within && !bytes.Contains(cmd, []byte(home+"/")) && !bytes.Contains(env, []byte(home+"/")) {
 			continue
 		}
 		out = append(out, process{

@@ -1,0 +1,78 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/slack-go/slack"
+	"github.com/stretchr/testify/require"
+)
+
+// T5: the local stack starts with no account anywhere, answers a person who writes by a
+// token, refuses a second start beside it, and stops leaving nothing.
+func TestT5_TheLocalStackAnswersAndStopsLeavingNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(inCommon.dir, "dev")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "agentsmith/cmd/dev").CombinedOutput()
+	require.NoError(t, err, string(out))
+	flags := []string{"--headless", "--agent", "stand-in", "--dir", dir}
+	dev := exec.CommandContext(t.Context(), program, flags...)
+	var said bytes.Buffer
+	dev.Stdout, dev.Stderr = &said, &said
+	dev.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, dev.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- dev.Wait() }()
+	t.Cleanup(func() { _ = dev.Process.Signal(syscall.SIGTERM) })
+
+	var ready struct {
+		API      string            `json:"slack_api_url"`
+		Channels map[string]string `json:"channels"`
+		Users    map[string]struct{ ID, Token string }
+		Apps     map[string]struct {
+			BotUser string `json:"bot_user"`
+		}
+	}
+	wait(t, "for ready.json", func() (bool, string) {
+		text, err := os.ReadFile(filepath.Join(dir, "ready.json"))
+		return err == nil && json.Unmarshal(text, &ready) == nil, fmt.Sprint(err)
+	})
+	second, err := exec.CommandContext(t.Context(), program, flags...).CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(second), "already running")
+
+	ana := slack.New(ready.Users["ana"].Token, slack.OptionAPIURL(ready.API))
+	_, ts, err := ana.PostMessageContext(t.Context(), ready.Channels["general"],
+		slack.MsgOptionText("<@"+ready.Apps["smith"].BotUser+"> hello", false))
+	require.NoError(t, err)
+	wait(t, "for the answer", func() (bool, string) {
+		replies, _, _, err := ana.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{
+			ChannelID: ready.Channels["general"], Timestamp: ts,
+		})
+		if err != nil || len(replies) < 2 {
+			return false, fmt.Sprint(err)
+		}
+		return strings.Contains(replies[1].Text, "stand-in"), replies[1].Text
+	})
+	require.NoError(t, dev.Process.Signal(syscall.SIGINT))
+	wait(t, "for its end", func() (bool, string) {
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			return true, ""
+		default:
+			return false, "it runs"
+		}
+	})
+	require.NoFileExists(t, filepath.Join(dir, "ready.json"))
+	wait(t, "until nothing is left", func() (bool, string) { left := processesOf(dir); return len(left) == 0, fmt.Sprint(left) })
+	require.Contains(t, said.String(), "Stopped.")
+}
