@@ -64,6 +64,16 @@ func (r *agentRun) last() standin.Entry { return r.entries[len(r.entries)-1] }
 func (r *agentRun) served() bool  { return r.last().Outcome == standin.Served }
 func (r *agentRun) refused() bool { return r.last().Outcome == standin.Refused }
 
+// words are all that the model said in the run; what it says before it uses a tool is no
+// part of the answer.
+func (r *agentRun) words() string {
+	var all []string
+	for _, x := range r.entries {
+		all = append(all, x.Answer)
+	}
+	return strings.Join(all, "\n")
+}
+
 func (r *agentRun) abstained() bool {
 	return r.served() && strings.TrimSpace(r.last().Answer) == rules.Abstain
 }
@@ -182,6 +192,7 @@ func (e *evidence) duty(l *typed, seat string) duty {
 // verdict is what became of a line for one seat, and what is wrong with that.
 type verdict struct {
 	end      end
+	cause    rules.Reason // of a failure
 	problems []string
 }
 
@@ -290,7 +301,7 @@ func (e *evidence) judgePost(v *verdict, l *typed, seat string, p *posted, run *
 	if squeeze(rules.Unescape(text)) != squeeze(run.last().Answer) {
 		v.wrong("the posted text is not the answer: %.200q and %.200q", text, run.last().Answer)
 	}
-	said := l.kind == abstains || slices.ContainsFunc(l.tags, func(tag string) bool { return strings.Contains(text, tag) })
+	said := l.kind == abstains || slices.ContainsFunc(l.tags, func(tag string) bool { return strings.Contains(run.words(), tag) })
 	if !said && !e.gone[l.ts] {
 		v.wrong("the answer does not say any of %v: %.200q", l.tags, text)
 	}
@@ -314,8 +325,14 @@ func (e *evidence) judgeCause(v *verdict, l *typed, p *posted, run *agentRun) {
 	}
 	switch {
 	case is(rules.ReasonAgentAPI) && run != nil && run.refused():
+		v.cause = rules.ReasonAgentAPI
 	case is(rules.ReasonAgentExit) && struck(theAgent):
-	case is(rules.ReasonWorkerDied) && struck(theWorker, theTemporal):
+		v.cause = rules.ReasonAgentExit
+	case is(rules.ReasonWorkerDied) && struck(theWorker):
+		v.cause = rules.ReasonWorkerDied
+	case is(rules.ReasonWorkerDied) && struck(theTemporal):
+		// The server forgot what it had handed out, or was away for longer than a heartbeat.
+		v.cause = rules.ReasonWorkerDied + "_by_temporal"
 	default:
 		v.wrong("failed, and the storm knows of no cause: %.120q", text)
 	}

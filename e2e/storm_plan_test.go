@@ -90,7 +90,7 @@ type size struct {
 func smallStorm() size {
 	return size{
 		crowds: 5, duos: 3, dms: 4, steps: 5, people: 2, typing: 24 * time.Second, limit: 60 * time.Second, quiet: 8 * time.Minute,
-		wait: 5 * time.Second, lines: 60, floor: 2, kills: 2,
+		wait: 5 * time.Second, lines: 60, floor: 2, kills: 1,
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"agentsmith/rules"
 )
 
 // seedFlag repeats a storm's plan: who types what and when, and which faults are asked
@@ -129,7 +131,7 @@ func (w *storm) restartAll() {
 // report judges every line, prints the counts, and tells the story of each that is wrong.
 func (w *storm) report() {
 	e := w.evidence()
-	ends := map[end]int{}
+	ends, causes := map[end]int{}, map[rules.Reason]int{}
 	stories := 0
 	for _, l := range e.lines {
 		worst := endNoted
@@ -137,6 +139,9 @@ func (w *storm) report() {
 			v := e.judge(l, seat)
 			if rank(v.end) > rank(worst) {
 				worst = v.end
+			}
+			if v.cause != "" {
+				causes[v.cause]++
 			}
 			for _, p := range v.problems {
 				w.t.Errorf("storm: %s, by %s: %s", l, seat, p)
@@ -160,8 +165,8 @@ func (w *storm) report() {
 	if len(e.lines) < w.size.lines {
 		w.t.Errorf("storm: %d lines, and there must be %d", len(e.lines), w.size.lines)
 	}
-	summary := fmt.Sprintf("storm: took=%s threads=%d turns=%d floor=%d kills=%d\nstorm: faults %s\nstorm: lines=%d answered=%d failed=%d declined=%d stopped=%d deleted=%d noted=%d lost=%d doubled=%d seed=%d",
-		time.Since(w.began).Round(time.Second), len(e.host), len(e.runs), w.size.floor, w.size.kills, counts,
+	summary := fmt.Sprintf("storm: took=%s threads=%d turns=%d floor=%d kills=%d\nstorm: faults %s\nstorm: causes of failures: %v\nstorm: lines=%d answered=%d failed=%d declined=%d stopped=%d deleted=%d noted=%d lost=%d doubled=%d seed=%d",
+		time.Since(w.began).Round(time.Second), len(e.host), len(e.runs), w.size.floor, w.size.kills, counts, causes,
 		len(e.lines), ends[endAnswered], ends[endFailed], ends[endDeclined], ends[endStopped], ends[endDeleted], ends[endNoted],
 		ends[endLost], ends[endDoubled], w.seed)
 	fmt.Println(summary)
