@@ -197,12 +197,12 @@ func (r *rig) quiet(ctx context.Context, id string) (spending, error) {
 			return now, err
 		}
 		if id != "" {
-			d, err := r.client.DescribeWorkflowExecution(ctx, id, "")
+			d, err := r.client.DescribeWorkflow(ctx, id, "")
 			if err != nil {
 				return now, fmt.Errorf("describe %s: %w", id, err)
 			}
-			now.events = float64(d.WorkflowExecutionInfo.HistoryLength)
-			now.bytes = float64(d.WorkflowExecutionInfo.HistorySizeBytes)
+			now.events = float64(d.RawResponse.WorkflowExecutionInfo.HistoryLength)
+			now.bytes = float64(d.RawResponse.WorkflowExecutionInfo.HistorySizeBytes)
 		}
 		if now != last {
 			last, since = now, time.Now()

@@ -48,7 +48,7 @@ func identify(ctx context.Context, seats []config.Seat, clientOf func(config.Sea
 		c := clientOf(s)
 		id, err := askIdentity(ctx, c)
 		if err != nil {
-			return nil, fmt.Errorf("Slack does not say who the seat %s is, so the starter does not start: %w; check the token in %s", s.Name, err, s.BotTokenEnv)
+			return nil, fmt.Errorf("no word from Slack on who the seat %s is, so the starter does not start: %w; check the token in %s", s.Name, err, s.BotTokenEnv)
 		}
 		if id.BotID == "" {
 			return nil, fmt.Errorf("the token in %s is no bot's (it is user %s): use the bot token of the app of seat %s", s.BotTokenEnv, id.UserID, s.Name)
@@ -107,7 +107,7 @@ func checkTemporal(ctx context.Context, c temporalChecker, namespace string) err
 	var noNamespace *serviceerror.NamespaceNotFound
 	switch {
 	case errors.As(err, &noNamespace), isNotFound(err):
-		return fmt.Errorf("Temporal has no namespace %s: set TEMPORAL_NAMESPACE, or create it with `temporal operator namespace create --namespace %s`", namespace, namespace)
+		return fmt.Errorf("no namespace %s in Temporal: set TEMPORAL_NAMESPACE, or create it with `temporal operator namespace create --namespace %s`", namespace, namespace)
 	case err != nil:
 		return fmt.Errorf("ask Temporal for the namespace %s: %w; check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE", namespace, err)
 	}

@@ -29,7 +29,7 @@ var (
 	// errNoBrain: no brain runs for that thread.
 	errNoBrain = errors.New("no brain runs for this thread")
 	// errPoison: Temporal will never take this trigger.
-	errPoison = errors.New("Temporal refuses this trigger")
+	errPoison = errors.New("this trigger is refused by Temporal")
 )
 
 // signalTimeout ends one call to Temporal.

@@ -191,13 +191,13 @@ func TestStarter_TheStoryOfALineThroughTheRealServer(t *testing.T) {
 	require.Equal(t, "main", in.Settings.Box)
 	require.Equal(t, 30*time.Minute, in.Settings.TurnTimeout)
 
-	desc, err := server.Client().DescribeWorkflowExecution(t.Context(), workflows.ReplyID("smith", in.Thread), "")
+	desc, err := server.Client().DescribeWorkflow(t.Context(), workflows.ReplyID("smith", in.Thread), "")
 	require.NoError(t, err)
-	attributes := desc.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
+	attributes := desc.RawResponse.GetWorkflowExecutionInfo().GetSearchAttributes().GetIndexedFields()
 	require.Equal(t, `"smith"`, string(attributes["SmithSeat"].GetData()))
 	require.Equal(t, `"`+general+`"`, string(attributes["SmithChannel"].GetData()))
 	require.Equal(t, `"`+ts+`"`, string(attributes["SmithThread"].GetData()))
-	require.Contains(t, string(desc.GetWorkflowExecutionInfo().GetMemo().GetFields()["link"].GetData()), "/archives/"+general+"/p")
+	require.Contains(t, string(desc.RawResponse.GetWorkflowExecutionInfo().GetMemo().GetFields()["link"].GetData()), "/archives/"+general+"/p")
 
 	both, err := ana.Say("general", "<@"+trinityUser+"> and @smith, both of you")
 	require.NoError(t, err)

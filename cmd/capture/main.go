@@ -196,11 +196,11 @@ func (w *world) history(ctx context.Context, x execution) (*historypb.History, e
 // closed waits until the run has closed, whatever way.
 func (w *world) closed(ctx context.Context, x execution) error {
 	return w.until(ctx, "the run of "+x.ID+" to close", func() (bool, error) {
-		d, err := w.client.DescribeWorkflowExecution(ctx, x.ID, x.Run)
+		d, err := w.client.DescribeWorkflow(ctx, x.ID, x.Run)
 		if err != nil {
 			return false, fmt.Errorf("describe %s: %w", x.ID, err)
 		}
-		return d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+		return d.RawResponse.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
 	})
 }
 

@@ -418,11 +418,11 @@ func renewed(next bool) func(context.Context, *world) (execution, error) {
 func (w *world) latestRun(ctx context.Context, x execution) (string, error) {
 	var run string
 	err := w.until(ctx, "the brain to start", func() (bool, error) {
-		d, err := w.client.DescribeWorkflowExecution(ctx, x.ID, "")
+		d, err := w.client.DescribeWorkflow(ctx, x.ID, "")
 		if err != nil {
 			return false, err
 		}
-		run = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		run = d.RawResponse.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 		return true, nil
 	})
 	return run, err
