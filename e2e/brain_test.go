@@ -58,9 +58,9 @@ func TestB1_FollowUpsReachTheRunningBrain(t *testing.T) {
 	root := r.say("ana", "@smith [[say one]]")
 	r.answer("smith", root)
 	r.answer("smith", r.reply("ana", root, "@smith [[say two]]"))
-	d, err := r.temporalClient.DescribeWorkflowExecution(t.Context(), r.brain("smith", root), "")
+	d, err := r.temporalClient.DescribeWorkflow(t.Context(), r.brain("smith", root), "")
 	require.NoError(t, err)
-	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, d.GetWorkflowExecutionInfo().GetStatus())
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, d.RawResponse.GetWorkflowExecutionInfo().GetStatus())
 	wait(t, "for visibility", func() (bool, string) {
 		n, _ := r.executions(t, r.brain("smith", root))
 		return n == 1, fmt.Sprint(n)
@@ -278,8 +278,8 @@ func TestB6_AnIdleBrainCompletesAndTheNextLineGoesOn(t *testing.T) {
 	root := r.say("ana", "@smith [[say one]]")
 	r.answer("smith", root)
 	wait(t, "until the brain completes", func() (bool, string) {
-		d, err := s.temporalClient.DescribeWorkflowExecution(t.Context(), r.brain("smith", root), "")
-		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, ""
+		d, err := s.temporalClient.DescribeWorkflow(t.Context(), r.brain("smith", root), "")
+		return err == nil && d.RawResponse.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, ""
 	})
 	next := r.reply("ana", root, "@smith [[recall]]")
 	require.Contains(t, r.answer("smith", next).Text, "[[say one]]")

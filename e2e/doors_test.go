@@ -343,7 +343,7 @@ func TestD5_TheStarterRefusesToStartWithoutAnIdentity(t *testing.T) {
 	}
 	s.Slack.RevokeToken(token)
 	require.Error(t, s.StartStarter(t.Context()))
-	require.Contains(t, s.log("starter"), "Slack does not say who the seat smith is")
+	require.Contains(t, s.log("starter"), "no word from Slack on who the seat smith is")
 	require.Contains(t, s.log("starter"), "SMITH_BOT_TOKEN")
 	s.Slack.RestoreToken(token)
 	s.restartStarter(t)

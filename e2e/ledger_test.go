@@ -348,8 +348,8 @@ func TestL3_ARedeliveryAfterTheBrainCompletedIsNoSecondTurn(t *testing.T) {
 	ts := r.say("ana", "@smith [[say once]]")
 	r.answer("smith", ts)
 	wait(t, "until the brain completes", func() (bool, string) {
-		d, err := s.temporalClient.DescribeWorkflowExecution(t.Context(), r.brain("smith", ts), "")
-		return err == nil && d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, ""
+		d, err := s.temporalClient.DescribeWorkflow(t.Context(), r.brain("smith", ts), "")
+		return err == nil && d.RawResponse.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, ""
 	})
 	for _, kind := range []string{"message", "app_mention"} {
 		raw, err := json.Marshal(map[string]any{

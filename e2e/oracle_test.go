@@ -414,14 +414,14 @@ func (s *system) pendingActivities(channel string) (out []string) {
 		return []string{"Temporal does not list: " + err.Error()}
 	}
 	for _, e := range list.GetExecutions() {
-		d, err := s.temporalClient.DescribeWorkflowExecution(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId())
+		d, err := s.temporalClient.DescribeWorkflow(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId())
 		if err != nil {
 			continue // it completed meanwhile
 		}
-		for _, a := range d.GetPendingActivities() {
+		for _, a := range d.RawResponse.GetPendingActivities() {
 			out = append(out, fmt.Sprintf("activity %s of %s, attempt %d: %s", a.GetActivityType().GetName(), e.GetExecution().GetWorkflowId(), a.GetAttempt(), a.GetLastFailure().GetMessage()))
 		}
-		if d.GetPendingWorkflowTask() != nil {
+		if d.RawResponse.GetPendingWorkflowTask() != nil {
 			out = append(out, "a workflow task of "+e.GetExecution().GetWorkflowId())
 		}
 	}

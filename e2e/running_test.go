@@ -46,9 +46,9 @@ func TestT2_TemporalAloneTellsWhatAThreadDoes(t *testing.T) {
 	require.NoError(t, value.Get(&view))
 	require.Equal(t, "running the agent", view.Doing)
 	require.Equal(t, []string{root}, view.Lines)
-	d, err := r.temporalClient.DescribeWorkflowExecution(t.Context(), id, "")
+	d, err := r.temporalClient.DescribeWorkflow(t.Context(), id, "")
 	require.NoError(t, err)
-	require.Contains(t, string(d.GetWorkflowExecutionInfo().GetMemo().GetFields()["link"].GetData()), strings.ReplaceAll(root, ".", ""))
+	require.Contains(t, string(d.RawResponse.GetWorkflowExecutionInfo().GetMemo().GetFields()["link"].GetData()), strings.ReplaceAll(root, ".", ""))
 	value, err = r.temporalClient.QueryWorkflow(t.Context(), id, "", "__temporal_workflow_metadata")
 	require.NoError(t, err)
 	var meta sdkpb.WorkflowMetadata
