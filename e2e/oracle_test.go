@@ -1,24 +1,14 @@
 package e2e_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"time"
-
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/proto"
 
 	"agentsmith/internal/slackbox"
-	"agentsmith/internal/stack"
 	"agentsmith/internal/standin"
 	"agentsmith/rules"
 )
@@ -360,157 +350,4 @@ func blockTexts(raw json.RawMessage) string {
 	}
 	walk(all)
 	return b.String()
-}
-
-// busy tells what is still under way: envelopes, agents, activities, statuses.
-func (s *system) busy(channel string) (out []string) {
-	if channel == everywhere && !s.deaf && !s.Slack.Quiet(s.seatNames()...) {
-		out = append(out, "envelopes that are not acked")
-	}
-	for _, p := range s.agents() {
-		if channel == everywhere || strings.Contains(p.cwd, "/"+channel+"/") {
-			out = append(out, "agent "+p.String())
-		}
-	}
-	gone := s.goneRoots()
-	for _, st := range s.Slack.State().Statuses {
-		if (channel == everywhere || st.Channel == channel) && !gone[st.Channel+"/"+st.ThreadTS] {
-			out = append(out, fmt.Sprintf("status %q in %s", st.Status, st.ThreadTS))
-		}
-	}
-	return append(out, s.pendingActivities(channel)...)
-}
-
-// goneRoots are the deleted lines, as channel/ts: a thread that is gone shows no status.
-func (s *system) goneRoots() map[string]bool {
-	gone := map[string]bool{}
-	for _, m := range s.Slack.Log(0).Messages {
-		if m.Deleted() {
-			gone[m.Channel+"/"+m.TS] = true
-		}
-	}
-	return gone
-}
-
-func (s *system) seatNames() (out []string) {
-	for _, a := range s.Slack.State().Apps {
-		if a.Seat && (s.Seats == nil || slices.Contains(s.Seats, a.Name)) {
-			out = append(out, a.Name)
-		}
-	}
-	return out
-}
-
-// pendingActivities are the activities of open brains, by Temporal's own account.
-func (s *system) pendingActivities(channel string) (out []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	query := "ExecutionStatus = 'Running'"
-	if channel != everywhere {
-		query += " AND SmithChannel = '" + channel + "'"
-	}
-	list, err := s.temporalClient.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: stack.Namespace, Query: query, PageSize: 1000})
-	if err != nil {
-		return []string{"Temporal does not list: " + err.Error()}
-	}
-	for _, e := range list.GetExecutions() {
-		d, err := s.temporalClient.DescribeWorkflow(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId())
-		if err != nil {
-			continue // it completed meanwhile
-		}
-		for _, a := range d.RawResponse.GetPendingActivities() {
-			out = append(out, fmt.Sprintf("activity %s of %s, attempt %d: %s", a.GetActivityType().GetName(), e.GetExecution().GetWorkflowId(), a.GetAttempt(), a.GetLastFailure().GetMessage()))
-		}
-		if d.RawResponse.GetPendingWorkflowTask() != nil {
-			out = append(out, "a workflow task of "+e.GetExecution().GetWorkflowId())
-		}
-	}
-	return out
-}
-
-// brains tells of the workflows of a channel, event by event, where a test failed.
-func (s *system) brains(channel string) (out []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	list, err := s.temporalClient.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: stack.Namespace, Query: "SmithChannel = '" + channel + "'"})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	for _, e := range list.GetExecutions() {
-		b := fmt.Sprintf("%s %s:", e.GetExecution().GetWorkflowId(), e.GetStatus())
-		iter := s.temporalClient.GetWorkflowHistory(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for iter.HasNext() {
-			event, err := iter.Next()
-			if err != nil {
-				break
-			}
-			b += fmt.Sprintf(" %s@%s", event.GetEventType(), event.GetEventTime().AsTime().Format("05.000"))
-		}
-		out = append(out, b)
-	}
-	return append(out, s.pendingActivities(channel)...)
-}
-
-// secrets are what must stand in no log and no history (X3).
-func (s *system) secrets() (out [][]byte) {
-	for _, a := range s.Slack.State().Apps {
-		out = append(out, []byte(a.BotToken), []byte(a.AppToken))
-	}
-	for _, u := range s.Slack.State().Users {
-		out = append(out, []byte(u.Token))
-	}
-	return append(out, []byte("local-model-needs-no-key"))
-}
-
-// historiesWithSecrets looks for secrets in every history of the server.
-func (s *system) historiesWithSecrets() (out []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	secrets := s.secrets()
-	var page []byte
-	for {
-		list, err := s.temporalClient.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: stack.Namespace, PageSize: 200, NextPageToken: page})
-		if err != nil {
-			return append(out, "Temporal does not list: "+err.Error())
-		}
-		for _, e := range list.GetExecutions() {
-			iter := s.temporalClient.GetWorkflowHistory(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-			for iter.HasNext() {
-				event, err := iter.Next()
-				if err != nil {
-					break
-				}
-				raw, err := proto.Marshal(event)
-				if err != nil {
-					continue
-				}
-				for _, secret := range secrets {
-					if bytes.Contains(raw, secret) {
-						out = append(out, fmt.Sprintf("a secret stands in the history of %s, event %d", e.GetExecution().GetWorkflowId(), event.GetEventId()))
-					}
-				}
-			}
-		}
-		if page = list.GetNextPageToken(); len(page) == 0 {
-			return out
-		}
-	}
-}
-
-// leakedSecrets looks for secrets in every log.
-func (s *system) leakedSecrets() (out []string) {
-	secrets := s.secrets()
-	logs, _ := filepath.Glob(filepath.Join(s.Dir, "logs", "*.log"))
-	for _, path := range logs {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			out = append(out, "a log cannot be read: "+err.Error())
-		}
-		for _, secret := range secrets {
-			if i := bytes.Index(raw, secret); i >= 0 {
-				out = append(out, fmt.Sprintf("a secret stands in %s: %q", filepath.Base(path), raw[max(0, i-80):i]))
-			}
-		}
-	}
-	return out
 }

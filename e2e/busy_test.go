@@ -1,0 +1,103 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"agentsmith/internal/stack"
+)
+
+// busy tells what is still under way: envelopes, agents, activities, statuses.
+func (s *system) busy(channel string) (out []string) {
+	if channel == everywhere && !s.deaf && !s.Slack.Quiet(s.seatNames()...) {
+		out = append(out, "envelopes that are not acked")
+	}
+	for _, p := range s.agents() {
+		if channel == everywhere || strings.Contains(p.cwd, "/"+channel+"/") {
+			out = append(out, "agent "+p.String())
+		}
+	}
+	gone := s.goneRoots()
+	for _, st := range s.Slack.State().Statuses {
+		if (channel == everywhere || st.Channel == channel) && !gone[st.Channel+"/"+st.ThreadTS] {
+			out = append(out, fmt.Sprintf("status %q in %s", st.Status, st.ThreadTS))
+		}
+	}
+	return append(out, s.pendingActivities(channel)...)
+}
+
+// goneRoots are the deleted lines, as channel/ts: a thread that is gone shows no status.
+func (s *system) goneRoots() map[string]bool {
+	gone := map[string]bool{}
+	for _, m := range s.Slack.Log(0).Messages {
+		if m.Deleted() {
+			gone[m.Channel+"/"+m.TS] = true
+		}
+	}
+	return gone
+}
+
+func (s *system) seatNames() (out []string) {
+	for _, a := range s.Slack.State().Apps {
+		if a.Seat && (s.Seats == nil || slices.Contains(s.Seats, a.Name)) {
+			out = append(out, a.Name)
+		}
+	}
+	return out
+}
+
+// pendingActivities are the activities of open brains, by Temporal's own account.
+func (s *system) pendingActivities(channel string) (out []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	query := "ExecutionStatus = 'Running'"
+	if channel != everywhere {
+		query += " AND SmithChannel = '" + channel + "'"
+	}
+	list, err := s.temporalClient.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: stack.Namespace, Query: query, PageSize: 1000})
+	if err != nil {
+		return []string{"Temporal does not list: " + err.Error()}
+	}
+	for _, e := range list.GetExecutions() {
+		d, err := s.temporalClient.DescribeWorkflow(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId())
+		if err != nil {
+			continue // it completed meanwhile
+		}
+		for _, a := range d.RawResponse.GetPendingActivities() {
+			out = append(out, fmt.Sprintf("activity %s of %s, attempt %d: %s", a.GetActivityType().GetName(), e.GetExecution().GetWorkflowId(), a.GetAttempt(), a.GetLastFailure().GetMessage()))
+		}
+		if d.RawResponse.GetPendingWorkflowTask() != nil {
+			out = append(out, "a workflow task of "+e.GetExecution().GetWorkflowId())
+		}
+	}
+	return out
+}
+
+// brains tells of the workflows of a channel, event by event, where a test failed.
+func (s *system) brains(channel string) (out []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	list, err := s.temporalClient.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: stack.Namespace, Query: "SmithChannel = '" + channel + "'"})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, e := range list.GetExecutions() {
+		b := fmt.Sprintf("%s %s:", e.GetExecution().GetWorkflowId(), e.GetStatus())
+		iter := s.temporalClient.GetWorkflowHistory(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for iter.HasNext() {
+			event, err := iter.Next()
+			if err != nil {
+				break
+			}
+			b += fmt.Sprintf(" %s@%s", event.GetEventType(), event.GetEventTime().AsTime().Format("05.000"))
+		}
+		out = append(out, b)
+	}
+	return append(out, s.pendingActivities(channel)...)
+}
