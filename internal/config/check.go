@@ -82,8 +82,16 @@ func (l *loader) checkRoot(c *Config, i int, root, home string) {
 	if _, err := os.Stat(filepath.Join(clean, ".git")); err != nil {
 		l.add(at, "%s is no git checkout on this box: %s; clone it there, or remove the line", at, short(root))
 	}
+	// Each thread has a worktree of it under this name, beside its inbox and its outbox (B9).
+	name := filepath.Base(clean)
+	sameName := func(other string) bool { return filepath.Base(other) == name }
 	if j := slices.Index(c.WritableRoots[:i], clean); j >= 0 {
 		l.add(at, "%s is the same checkout as writable_roots[%d]; keep one", at, j)
+	} else if j := slices.IndexFunc(c.WritableRoots[:i], sameName); j >= 0 {
+		l.add(at, "%s has the same last name, %s, as writable_roots[%d], and a thread's directory holds both; rename one of the checkouts", at, short(name), j)
+	}
+	if name == "inbox" || name == "outbox" {
+		l.add(at, "%s is named %s, as the directory of a thread's files is; rename the checkout", at, name)
 	}
 	c.WritableRoots[i] = clean
 }

@@ -107,6 +107,11 @@ FILE:11: ops_channel must be the id of a channel, such as C0123456789, not "gene
 func TestLoad_RefusesOneMistakeWithOneLine(t *testing.T) {
 	checkout := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(checkout, ".git"), 0o700))
+	named := map[string]string{}
+	for _, path := range []string{"a/app", "b/app", "inbox", "outbox"} {
+		named[path] = filepath.Join(t.TempDir(), path)
+		require.NoError(t, os.MkdirAll(filepath.Join(named[path], ".git"), 0o700))
+	}
 	seat := "seats: [{name: smith}]\n"
 	for name, tc := range map[string]struct{ text, want string }{
 		"empty":               {"", "1: the file is empty"},
@@ -158,6 +163,9 @@ func TestLoad_RefusesOneMistakeWithOneLine(t *testing.T) {
 		"password in the URL": {seat + "database_url: postgres://u:p@h/db\n", "2: database_url holds a password"},
 		"root that is not":    {seat + "writable_roots:\n- /no/such/checkout\n", "3: writable_roots[0] is no git checkout on this box"},
 		"relative root":       {seat + "writable_roots: [src]\n", "2: writable_roots[0] must be an absolute path"},
+		"roots of one name":   {seat + "writable_roots:\n- " + named["a/app"] + "\n- " + named["b/app"] + "\n", `4: writable_roots[1] has the same last name, "app", as writable_roots[0]`},
+		"root named inbox":    {seat + "writable_roots:\n- " + named["inbox"] + "\n", "3: writable_roots[0] is named inbox, as the directory of a thread's files is; rename the checkout"},
+		"root named outbox":   {seat + "writable_roots:\n- " + named["outbox"] + "\n", "3: writable_roots[0] is named outbox"},
 		"root twice":          {seat + "writable_roots:\n- " + checkout + "\n- " + checkout + "/.\n", "4: writable_roots[1] is the same checkout as writable_roots[0]"},
 		"Slack token inherited": {seat + "agent: {pass_env: [SMITH_BOT_TOKEN]}\n",
 			"2: agent.pass_env[0]: an agent is never given SMITH_BOT_TOKEN"},
