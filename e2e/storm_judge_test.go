@@ -279,6 +279,10 @@ func (e *evidence) covering(seat string, l *typed) (out []string) {
 func (e *evidence) judgePost(v *verdict, l *typed, seat string, p *posted, run *agentRun) {
 	if honest(p.first().Text) {
 		v.end = endFailed
+		if len(p.parts) > 1 {
+			v.end = endDoubled
+			v.wrong("the honest line stands %d times", len(p.parts))
+		}
 		e.judgeCause(v, l, p, run)
 		return
 	}
@@ -294,6 +298,9 @@ func (e *evidence) judgePost(v *verdict, l *typed, seat string, p *posted, run *
 	text := ""
 	for i, m := range p.parts {
 		text += m.Text + "\n"
+		if i > 0 && postPart(m) == postPart(p.parts[i-1]) {
+			v.end = endDoubled
+		}
 		if parts, _ := payload(m)["parts"].(float64); postPart(m) != i+1 || int(parts) != len(p.parts) {
 			v.wrong("part %d of %v stands as number %d of %d", postPart(m), parts, i+1, len(p.parts))
 		}
@@ -414,7 +421,11 @@ func (e *evidence) spokenFor(seat string, l *typed) *posted {
 // where a newer stop was seen first, by that one's.
 func (e *evidence) judgeStop(l *typed, seat string) verdict {
 	v := verdict{end: endAnswered}
-	if e.posts[rules.StopID(seat, l.channel, l.ts)] != nil {
+	if p := e.posts[rules.StopID(seat, l.channel, l.ts)]; p != nil {
+		if len(p.parts) > 1 {
+			v.end = endDoubled
+			v.wrong("what the stop did stands %d times", len(p.parts))
+		}
 		return v
 	}
 	for _, p := range e.stops(seat, l.channel, l.root) {

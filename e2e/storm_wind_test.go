@@ -41,7 +41,12 @@ func more() []slackbox.FaultKind {
 type wind struct {
 	*storm
 	rng *rand.Rand
+	// long: the server was away once for as long as nobody waits for it.
+	long bool
 }
+
+// longOutage is longer than the starter waits for Temporal: its signals fail.
+const longOutage = 7 * time.Second
 
 func (w *storm) wind() *wind { return &wind{storm: w, rng: rand.New(rand.NewPCG(w.seed, 2))} }
 
@@ -184,7 +189,11 @@ func (b *wind) kills() {
 		if other := all[(i+1)%len(all)]; other != v && other != theAgent && b.rng.IntN(4) == 0 {
 			down = append(down, other) // it has its own turn as well
 		}
-		b.killParts(b.upTo(1500*time.Millisecond), down...)
+		pause := b.upTo(1500 * time.Millisecond)
+		if v == theTemporal && !b.long {
+			b.long, pause = true, longOutage
+		}
+		b.killParts(pause, down...)
 	}
 }
 
