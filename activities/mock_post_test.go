@@ -144,6 +144,21 @@ func (mr *MockPostLedgerMockRecorder) KeepFileID(ctx, id, part, name, fileID any
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "KeepFileID", reflect.TypeOf((*MockPostLedger)(nil).KeepFileID), ctx, id, part, name, fileID)
 }
 
+// OpenLines mocks base method.
+func (m *MockPostLedger) OpenLines(ctx context.Context, turnID, seat string, keys []rules.LineKey) ([]rules.LineKey, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "OpenLines", ctx, turnID, seat, keys)
+	ret0, _ := ret[0].([]rules.LineKey)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// OpenLines indicates an expected call of OpenLines.
+func (mr *MockPostLedgerMockRecorder) OpenLines(ctx, turnID, seat, keys any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "OpenLines", reflect.TypeOf((*MockPostLedger)(nil).OpenLines), ctx, turnID, seat, keys)
+}
+
 // PostsOf mocks base method.
 func (m *MockPostLedger) PostsOf(ctx context.Context, id string) ([]store.Post, error) {
 	m.ctrl.T.Helper()

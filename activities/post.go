@@ -37,6 +37,7 @@ type Poster struct {
 type PostLedger interface {
 	TakeLines(ctx context.Context, turn store.Turn, lines []store.TakeLine) (store.TakeResult, error)
 	FinishTurn(ctx context.Context, turnID, seat string, keys []rules.LineKey, state rules.State, reason rules.Reason) (int, error)
+	OpenLines(ctx context.Context, turnID, seat string, keys []rules.LineKey) ([]rules.LineKey, error)
 	RowOf(ctx context.Context, seat string, key rules.LineKey) (store.Row, error)
 	TurnOf(ctx context.Context, turnID string) (store.TurnInfo, error)
 	AnswerOf(ctx context.Context, turnID string) (store.Answer, error)
@@ -60,6 +61,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 	defer beat(ctx)()
 	if begun, err := p.begun(ctx, in); err != nil || !begun {
 		return PostResult{NotBegun: !begun}, err
+	}
+	if in, err = p.instead(ctx, in); err != nil {
+		return PostResult{}, err
 	}
 	postID, err := p.name(ctx, in)
 	if err != nil {
@@ -108,7 +112,36 @@ func (p *Poster) begun(ctx context.Context, in PostInput) (bool, error) {
 	if err != nil {
 		return true, fmt.Errorf("look whether the turn began: %w", err)
 	}
-	return turn.EndedAt.IsZero(), nil
+	if turn.EndedAt.IsZero() {
+		return true, nil
+	}
+	// It has ended: by an earlier attempt of this very post, or long ago under the same id,
+	// and then its lines are open still.
+	open, err := p.Ledger.OpenLines(ctx, in.Turn.ID, in.Turn.Seat, lineKeys(in.Turn.Lines))
+	if err != nil {
+		return true, fmt.Errorf("look whether the turn began: %w", err)
+	}
+	return len(open) == 0, nil
+}
+
+// instead posts the answer of a run that was lost after it had kept one: its worker died
+// before it could report it (B3).
+func (p *Poster) instead(ctx context.Context, in PostInput) (PostInput, error) {
+	if !in.IfBegun || in.Say != SayFailure {
+		return in, nil
+	}
+	kept, err := p.Ledger.AnswerOf(ctx, in.Turn.ID)
+	if errors.Is(err, store.ErrNotFound) || err == nil && kept.Text == "" {
+		return in, nil
+	}
+	if err != nil {
+		return in, fmt.Errorf("look for a kept answer: %w", err)
+	}
+	in.Say, in.State, in.Reason = SayAnswer, rules.Answered, ""
+	in.Answer = Answer{
+		Ref: true, Files: len(kept.Files), Model: kept.Model, Duration: kept.Duration, CostUSD: kept.CostUSD,
+	}
+	return in, nil
 }
 
 // name takes the lines that no run has taken, so that nothing else may end them between

@@ -299,10 +299,27 @@ func TestPost_IfBegun_SaysNothingOfATurnThatNeverBegan(t *testing.T) {
 	r.requireStanding(line.Root, rules.FailureText(rules.ReasonWorkerDied))
 	r.requireOutcome(line, rules.Failed, rules.ReasonWorkerDied)
 
-	// Repeated, as after a crash before its report: the turn has ended, so a run that is
-	// made again finds its lines taken, and nothing more is said.
-	require.True(t, r.post(in).NotBegun)
+	// Repeated, as after a crash before its report: nothing more is said, and the status
+	// is cleared all the same.
+	cleared := r.calls("assistant.threads.setStatus")
+	require.False(t, r.post(in).NotBegun)
 	r.requireStanding(line.Root, rules.FailureText(rules.ReasonWorkerDied))
+	require.Equal(t, cleared+1, r.calls("assistant.threads.setStatus"))
+}
+
+// A worker that died after it had kept the agent's answer, and before it reported it, has
+// done the work: the answer is posted, not that it was interrupted (B3).
+func TestPost_IfBegun_PostsAKeptAnswer(t *testing.T) {
+	r := newRoom(t)
+	line := r.says("", "hello")
+	in := activities.PostInput{
+		Turn: turn(line), Say: activities.SayFailure, State: rules.Failed, Reason: rules.ReasonWorkerDied, IfBegun: true,
+	}
+	r.take(in.Turn)
+	require.NoError(t, r.store.KeepAnswer(t.Context(), in.Turn.ID, store.Answer{Text: "Four."}))
+	r.post(in)
+	r.requireStanding(line.Root, "Four.")
+	r.requireOutcome(line, rules.Answered, "")
 }
 
 // A failure's post takes the lines itself, is named by the first that is its own to
