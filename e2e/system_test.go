@@ -68,6 +68,7 @@ func begin(dir string, changes ...settings) (*system, error) {
 		Log:              slog.New(slog.DiscardHandler),
 		Config: map[string]any{
 			"idle_after": "30m", "owed_too_long": "5m", "drain": "5s",
+			"slack":  map[string]any{"request_timeout": requestTimeout.String()},
 			"limits": map[string]any{"concurrent_turns": 6, "turn_timeout": "2m", "sibling_hops": 2, "self_drive_hops": 2},
 		},
 	}
