@@ -131,7 +131,7 @@ func (p *Poster) instead(ctx context.Context, in PostInput) (PostInput, error) {
 		return in, nil
 	}
 	kept, err := p.Ledger.AnswerOf(ctx, in.Turn.ID)
-	if errors.Is(err, store.ErrNotFound) || err == nil && kept.Text == "" {
+	if errors.Is(err, store.ErrNotFound) || err == nil && kept.Text == "" && len(kept.Files) == 0 {
 		return in, nil
 	}
 	if err != nil {
@@ -350,16 +350,13 @@ func (p *Poster) sayNothingKept(ctx context.Context, m message) (posted bool, er
 	if err != nil {
 		return false, fmt.Errorf("look up the post: %w", err)
 	}
-	of := func(kind string) bool {
-		return slices.ContainsFunc(begun, func(b store.Post) bool { return b.Kind == kind })
-	}
 	m.part, m.parts = 1, 1
-	if !of(kindLost) {
-		_, found, err := p.findTwice(ctx, m)
-		if err != nil || found {
-			return found && !of(string(SayFailure)), err
-		}
+	_, found, err := p.findTwice(ctx, m)
+	if err != nil || found {
+		failure := slices.ContainsFunc(begun, func(b store.Post) bool { return b.Kind == string(SayFailure) })
+		return found && !failure, err
 	}
+	// A part of its own: a repeat must not find it in the place of the post.
 	m.part, m.parts, m.kind = 2, 2, kindLost
 	m.request = slackapi.PostRequest{Text: rules.FailureText(rules.ReasonLost)}
 	_, err = p.once(ctx, m)
