@@ -440,13 +440,14 @@ func TestRunAgent_SchedulesOfAChannelDoNotEndEachOther(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w.ctx = ctx
 	var done []<-chan ended
+	var dirs []string
 	for _, name := range []string{"smith/standup", "smith/report"} {
 		in := input(activities.Turn{ID: name, Seat: "smith", Thread: rules.Thread{Team: w.team, Channel: w.channel}})
 		in.Prompt, in.Author = "do it", rules.Schedule
 		done = append(done, w.runBeside(in))
+		dirs = append(dirs, (<-began).Dir)
 	}
-	a, b := <-began, <-began
-	require.NotEqual(t, a.Dir, b.Dir, "each in a directory of its own (B9)")
+	require.NotEqual(t, dirs[0], dirs[1], "each in a directory of its own (B9)")
 	require.Empty(t, w.kills.list())
 	cancel()
 	for _, d := range done {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"agentsmith/activities"
+	"agentsmith/internal/slackapi"
 	"agentsmith/internal/slackbox"
 	"agentsmith/internal/store"
 	"agentsmith/rules"
@@ -116,6 +117,20 @@ func TestPost_SharesEachFileOnceWhateverSlackDoes(t *testing.T) {
 	}
 }
 
+// An upload that may be under way is waited out before it is looked for, as a post is.
+func TestPost_WaitsOutAnUploadBeforeItLooks(t *testing.T) {
+	r := newRoom(t)
+	line := r.says("", "hello")
+	in := r.answerWithFiles(line, "a.txt")
+	r.fault(slackbox.Fault{Kind: slackbox.ResponseLost, Method: "files.completeUploadExternal", Count: 1})
+	_, err := attempt(r, r.poster.Post, in)
+	require.ErrorIs(t, err, slackapi.ErrAmbiguous)
+	r.waits = nil
+	r.post(in)
+	require.Equal(t, []time.Duration{requestTimeout}, r.waits, "and found at the first look")
+	require.Equal(t, 1, r.calls("files.completeUploadExternal"))
+}
+
 // A file whose thread went away while it was shared is taken back (B5).
 func TestPost_TakesBackAFileWithoutItsThread(t *testing.T) {
 	for name, delay := range map[string]int{"shared at once": 0, "shared late": 3000} {
@@ -136,6 +151,23 @@ func TestPost_TakesBackAFileWithoutItsThread(t *testing.T) {
 			r.requireOutcome(line, rules.Failed, rules.ReasonParentGone)
 		})
 	}
+}
+
+// Files are an answer too: those that a dead worker had kept are posted (B3, B4).
+func TestPost_IfBegun_PostsKeptFiles(t *testing.T) {
+	r := newRoom(t)
+	line := r.says("", "hello")
+	in := activities.PostInput{Turn: turn(line), Say: activities.SayFailure, State: rules.Failed, Reason: rules.ReasonWorkerDied, IfBegun: true}
+	r.take(in.Turn)
+	dir, err := r.dirs.Prepare(t.Context(), in.Turn)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir.Outbox, "a.txt"), []byte("A"), 0o600))
+	require.NoError(t, r.store.KeepAnswer(t.Context(), in.Turn.ID, store.Answer{Files: []string{"a.txt"}}))
+	r.post(in)
+	got, _ := r.shared(line.Root)
+	require.Equal(t, []string{"a.txt"}, got)
+	r.requireStanding(line.Root, rules.NoWordsText(1), "")
+	r.requireOutcome(line, rules.Answered, "")
 }
 
 // What cannot be posted is named, once; the words still stand.

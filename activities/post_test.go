@@ -127,6 +127,7 @@ func TestPost_GoesOnInTheMiddleOfALongAnswer(t *testing.T) {
 	require.Equal(t, 2, before)
 	r.post(in)
 	require.Equal(t, 2, r.calls("chat.postMessage")-before, "only the second and the third part")
+	require.Equal(t, []time.Duration{requestTimeout, 5 * time.Second}, r.waits, "what is confirmed is not looked for")
 	parts := rules.SplitText(text, rules.PartLimit)
 	r.requireStanding(line.Root, parts...)
 	posted, _ := r.standing(line.Root)
@@ -397,6 +398,7 @@ func TestPost_HandOffMentionsOnlyItsSeat(t *testing.T) {
 	require.Equal(t, []string{"U0TRINITY01"}, rules.Mentions(posted[1].Text))
 	require.NotContains(t, posted[1].Text, "<!channel>")
 	require.Equal(t, rules.EventHandOff, posted[1].Message.Metadata.EventType)
+	require.Contains(t, string(mustJSON(t, posted[1].Message.Metadata)), `"sibling_hop":1,"to":"trinity"`)
 }
 
 func TestPost_SaysTheKeptTextOfALargeAnswer(t *testing.T) {

@@ -142,11 +142,13 @@ func TestReportDead_KeepsWhatCouldNotBeReported(t *testing.T) {
 // slowLedger notes the beginning of an activity only when it is let.
 type slowLedger struct {
 	*store.Store
-	let chan struct{}
-	err error
+	let   chan struct{}
+	noted chan struct{}
+	err   error
 }
 
 func (l *slowLedger) BeginAttempt(ctx context.Context, a store.Attempt) error {
+	defer close(l.noted)
 	<-l.let
 	if l.err != nil {
 		return l.err
@@ -204,19 +206,20 @@ func (l *signalling) BeginAttempt(ctx context.Context, a store.Attempt) error {
 // has ended, is forgotten all the same.
 func TestAttempts_NotedLateAreForgottenAllTheSame(t *testing.T) {
 	s := openStore(t)
-	slow := &slowLedger{Store: s, let: make(chan struct{})}
+	slow := &slowLedger{Store: s, let: make(chan struct{}), noted: make(chan struct{})}
 	a := newAttempts(t, slow)
 	got, err := execute(t, a, func(context.Context) (string, error) { return "done", nil })
 	require.NoError(t, err)
 	require.Equal(t, "done", got, "it did not wait for its note")
 	close(slow.let)
+	<-slow.noted
 	a.finish()
 	require.Empty(t, tokens(t, s))
 }
 
 // A store that is down does not keep an activity from its work, nor its error from Temporal.
 func TestAttempts_WorkGoesOnWithoutTheStore(t *testing.T) {
-	slow := &slowLedger{Store: openStore(t), let: make(chan struct{}), err: errors.New("the store is down")}
+	slow := &slowLedger{Store: openStore(t), let: make(chan struct{}), noted: make(chan struct{}), err: errors.New("the store is down")}
 	close(slow.let)
 	a := newAttempts(t, slow)
 	_, err := execute(t, a, func(context.Context) (string, error) {
