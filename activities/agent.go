@@ -97,7 +97,7 @@ func Finish(a *Agent) { a.beside.Wait() }
 type AgentLedger interface {
 	TakeLines(ctx context.Context, turn store.Turn, lines []store.TakeLine) (store.TakeResult, error)
 	LastTurnLine(ctx context.Context, seat string, t rules.Thread) (string, error)
-	NotedSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]store.LineAuthor, error)
+	UnansweredSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]store.LineAuthor, error)
 	NewestStop(ctx context.Context, seat string, t rules.Thread) (string, error)
 	RecordStop(ctx context.Context, seat string, t rules.Thread, ts string) (bool, error)
 	SetProcess(ctx context.Context, turnID string, p store.Process) error

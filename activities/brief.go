@@ -95,7 +95,7 @@ func (w *briefing) earlier(ctx context.Context, t rules.Thread, lines []rules.Li
 
 // noted are the lines since the last turn that nobody answered (D3).
 func (w *briefing) noted(ctx context.Context, in RunAgentInput, last string, taken map[string]bool) []rules.Said {
-	noted, err := w.agent.Ledger.NotedSince(ctx, in.Turn.Seat, in.Turn.Thread, last, notedLines)
+	noted, err := w.agent.Ledger.UnansweredSince(ctx, in.Turn.Seat, in.Turn.Thread, last, notedLines)
 	if err != nil {
 		w.agent.Log.Warn("lines since the last turn could not be read", "thread", in.Turn.Thread.Root, "error", err)
 		return nil

@@ -59,7 +59,7 @@ func sections(brief string) map[string]string {
 
 const (
 	earlierLines = "Earlier lines, for context"
-	notedLines   = "Lines since your last turn that were not written to you, for context"
+	notedLines   = "Lines since your last turn that you did not answer, for context"
 	editedLines  = "Lines that were edited after you had answered them, as they read now, for context"
 	answerLines  = "Answer these lines"
 )

@@ -157,19 +157,19 @@ func (mr *MockAgentLedgerMockRecorder) NewestStop(ctx, seat, t any) *gomock.Call
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "NewestStop", reflect.TypeOf((*MockAgentLedger)(nil).NewestStop), ctx, seat, t)
 }
 
-// NotedSince mocks base method.
-func (m *MockAgentLedger) NotedSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]store.LineAuthor, error) {
+// UnansweredSince mocks base method.
+func (m *MockAgentLedger) UnansweredSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]store.LineAuthor, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "NotedSince", ctx, seat, t, afterTS, limit)
+	ret := m.ctrl.Call(m, "UnansweredSince", ctx, seat, t, afterTS, limit)
 	ret0, _ := ret[0].([]store.LineAuthor)
 	ret1, _ := ret[1].(error)
 	return ret0, ret1
 }
 
-// NotedSince indicates an expected call of NotedSince.
-func (mr *MockAgentLedgerMockRecorder) NotedSince(ctx, seat, t, afterTS, limit any) *gomock.Call {
+// UnansweredSince indicates an expected call of UnansweredSince.
+func (mr *MockAgentLedgerMockRecorder) UnansweredSince(ctx, seat, t, afterTS, limit any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "NotedSince", reflect.TypeOf((*MockAgentLedger)(nil).NotedSince), ctx, seat, t, afterTS, limit)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "UnansweredSince", reflect.TypeOf((*MockAgentLedger)(nil).UnansweredSince), ctx, seat, t, afterTS, limit)
 }
 
 // ProcessDead mocks base method.

@@ -28,7 +28,7 @@ type Brief struct {
 	Earlier []Said
 	// Unread says why earlier lines are missing.
 	Unread string
-	// Noted are lines since the last turn that were not written to this seat.
+	// Noted are lines since the last turn that this seat did not answer.
 	Noted []Said
 	// Edited are new texts of lines that earlier turns answered.
 	Edited []Said
@@ -52,7 +52,7 @@ func (b Brief) String() string {
 		fmt.Fprintf(&w, "Earlier lines could not be read: %s\n", Visible(b.Unread))
 	}
 	section(&w, "Earlier lines, for context", b.Earlier)
-	section(&w, "Lines since your last turn that were not written to you, for context", b.Noted)
+	section(&w, "Lines since your last turn that you did not answer, for context", b.Noted)
 	section(&w, "Lines that were edited after you had answered them, as they read now, for context", b.Edited)
 	switch {
 	case len(b.Lines) > 0:

@@ -15,17 +15,17 @@ type LineAuthor struct {
 	Author rules.Author
 }
 
-// NotedSince returns the thread's noted lines newer than afterTS ("" for all), deleted
-// ones left out, in ts order: context for the next turn (D3). Of more than limit, the
-// newest.
-func (s *Store) NotedSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]LineAuthor, error) {
+// UnansweredSince returns the thread's noted and failed lines newer than afterTS ("" for
+// all), deleted ones left out, in ts order: context for the next turn (D3). Of more than
+// limit, the newest.
+func (s *Store) UnansweredSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]LineAuthor, error) {
 	after, err := optionalMicros(afterTS)
 	if err != nil {
 		return nil, s.wrap("read noted lines", err)
 	}
 	return s.lineAuthors(ctx, "read noted lines", `SELECT `+rowColumns+`, `+messageColumns+`
 		FROM ledger l JOIN messages m ON m.team = l.team AND m.channel = l.channel AND m.ts = l.ts
-		WHERE l.team = $1 AND l.channel = $2 AND l.root = $3 AND l.seat = $4 AND l.state = 'noted' AND l.ts_us > $5
+		WHERE l.team = $1 AND l.channel = $2 AND l.root = $3 AND l.seat = $4 AND l.state IN ('noted', 'failed') AND l.ts_us > $5
 			AND m.deleted_ts = ''
 		ORDER BY l.ts_us DESC LIMIT $6`, t.Team, t.Channel, t.Root, seat, after, limit)
 }
@@ -65,12 +65,15 @@ func (s *Store) lineAuthors(ctx context.Context, what, text string, args ...any)
 	return all, err
 }
 
-// LastTurnLine is the ts of the newest line that a turn of this thread took, "" for none.
+// LastTurnLine is the ts of the newest line that a turn of this thread took and that its
+// agent answered, "" for none. What only a turn without an answer took, the agent may
+// never have seen (B10).
 func (s *Store) LastTurnLine(ctx context.Context, seat string, t rules.Thread) (string, error) {
 	var ts string
 	err := s.view(ctx, "read last turn's line", func(ctx context.Context, q query) error {
 		err := q.row(ctx, `SELECT l.ts FROM ledger l
 			WHERE l.team = $1 AND l.channel = $2 AND l.root = $3 AND l.seat = $4 AND l.turn <> ''
+				AND EXISTS (SELECT 1 FROM turns u WHERE u.id = l.turn AND u.kept_at > 0)
 			ORDER BY l.ts_us DESC LIMIT 1`, t.Team, t.Channel, t.Root, seat).Scan(&ts)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil

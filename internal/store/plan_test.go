@@ -38,7 +38,7 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 		func() error { _, err := s.BusyThreads(ctx, "s", "T", "C"); return err },
 		func() error { _, err := s.LastSeen(ctx, "s"); return err },
 		func() error { _, err := s.ThreadsSince(ctx, "s", l.TS); return err },
-		func() error { _, err := s.NotedSince(ctx, "s", l.Thread(), "", 1); return err },
+		func() error { _, err := s.UnansweredSince(ctx, "s", l.Thread(), "", 1); return err },
 		func() error { _, err := s.EditedSince(ctx, "s", l.Thread(), "t2", 1); return err },
 		func() error { _, err := s.LastTurnLine(ctx, "s", l.Thread()); return err },
 		func() error { return s.SetProcess(ctx, "t", Process{RunID: "r"}) },

@@ -18,7 +18,7 @@ func testContext(t *testing.T, newURL func(t *testing.T) string) {
 		}
 		return texts
 	}
-	t.Run("NotedSince_GivesTheThreadsNotedLines", func(t *testing.T) {
+	t.Run("UnansweredSince_GivesTheThreadsNotedAndFailedLines", func(t *testing.T) {
 		w := open(t, newURL)
 		w.record(line(3, 1, "c"), rules.Noted)
 		w.record(line(1, 1, "a"), rules.Noted)
@@ -27,11 +27,16 @@ func testContext(t *testing.T, newURL func(t *testing.T) string) {
 		w.record(line(5, 5, "elsewhere"), rules.Noted)
 		w.record(line(6, 1, "deleted"), rules.Noted)
 		w.delete(6)
-		require.Equal(t, []string{"a", "b", "c"}, seen(w.NotedSince(w.ctx(), seat, thread(1), "", 10)))
-		require.Equal(t, []string{"b", "c"}, seen(w.NotedSince(w.ctx(), seat, thread(1), ts(1), 10)))
-		require.Equal(t, []string{"b", "c"}, seen(w.NotedSince(w.ctx(), seat, thread(1), "", 2)), "the newest of too many")
-		require.Empty(t, seen(w.NotedSince(w.ctx(), other, thread(1), "", 10)))
-		_, err := w.NotedSince(w.ctx(), seat, thread(1), "yesterday", 10)
+		w.record(line(7, 1, "failed"), rules.Owed)
+		w.take(turn("t7", 1), line(7, 1, ""))
+		w.finish("t7", rules.Failed, key(7))
+		require.Equal(t, []string{"failed"}, seen(w.UnansweredSince(w.ctx(), seat, thread(1), ts(5), 10)))
+		w.delete(7)
+		require.Equal(t, []string{"a", "b", "c"}, seen(w.UnansweredSince(w.ctx(), seat, thread(1), "", 10)))
+		require.Equal(t, []string{"b", "c"}, seen(w.UnansweredSince(w.ctx(), seat, thread(1), ts(1), 10)))
+		require.Equal(t, []string{"b", "c"}, seen(w.UnansweredSince(w.ctx(), seat, thread(1), "", 2)), "the newest of too many")
+		require.Empty(t, seen(w.UnansweredSince(w.ctx(), other, thread(1), "", 10)))
+		_, err := w.UnansweredSince(w.ctx(), seat, thread(1), "yesterday", 10)
 		require.ErrorIs(t, err, store.ErrInvalid)
 	})
 	t.Run("EditedSince_GivesWhatTheLastTurnKnewOtherwise", func(t *testing.T) {
@@ -70,6 +75,8 @@ func testContext(t *testing.T, newURL func(t *testing.T) string) {
 			w.record(line(n, 1, "x"), rules.Owed)
 		}
 		w.take(turn("t1", 1), line(1, 1, ""), line(2, 1, ""))
+		require.Empty(t, last(), "no agent has answered yet")
+		require.NoError(t, w.KeepAnswer(w.ctx(), "t1", store.Answer{Text: "x"}))
 		require.Equal(t, ts(2), last())
 		w.finish("t1", rules.Answered, key(1), key(2), key(3))
 		require.Equal(t, ts(2), last(), "line 3 ended without being taken")
