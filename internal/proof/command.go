@@ -78,6 +78,8 @@ type call struct {
 	// recorded tells whether it may leave an event: a version that an earlier call
 	// already answered leaves none.
 	recorded bool
+	// must: it leaves an event for sure, and the SDK does not look whether it did.
+	must bool
 	// site is where in the code it was made, file:line; only in a run that looks for it.
 	site string
 	// again makes the same call once more, elsewhere in the code.

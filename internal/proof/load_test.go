@@ -12,7 +12,9 @@ import (
 )
 
 // load reads one committed history.
-func load(t *testing.T, name string) proof.Specimen {
+func load(t *testing.T, name string) proof.Specimen { return loadFor(t, name) }
+
+func loadFor(t testing.TB, name string) proof.Specimen {
 	t.Helper()
 	f, err := os.Open(filepath.Join(folder, name+".json"))
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ func mutants(specimen string, past *past, pairs []pair) (trials []trial, untried
 	byEvent := map[int64]*call{}
 	order := map[int64][]pair{} // by task, without local activities
 	for _, p := range pairs {
-		if p.call == nil {
+		if p.call == nil || p.extra() {
 			continue
 		}
 		byEvent[p.event.Event] = p.call
@@ -80,7 +80,7 @@ func mutants(specimen string, past *past, pairs []pair) (trials []trial, untried
 		untried = append(untried, Mutant{Specimen: specimen, Event: c.Event, Command: c.plain(), Change: change, Why: why})
 	}
 	for _, p := range pairs {
-		if p.call == nil {
+		if p.call == nil || p.extra() {
 			continue
 		}
 		commands++

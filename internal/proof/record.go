@@ -30,6 +30,7 @@ type run struct {
 	calls    []call
 	consults []Consult
 	answered map[string]bool // change IDs whose marker has been asked for
+	valued   map[string]bool // mutable side effects that have had a value
 	kept     any             // what a call returned that was made before its turn
 	applied  bool            // whether the mutation took place
 	cancel   workflow.CancelFunc
@@ -172,8 +173,8 @@ func (o *recorderOut) version(ctx workflow.Context, id string, minV, maxV, v wor
 	}
 	o.r.add(ctx, call{
 		Command:  Command{Kind: Version, Name: id, fields: []field{{"version", strconv.Itoa(int(v))}}},
-		recorded: first,
-		again:    func(ctx workflow.Context) any { return workflow.GetVersion(ctx, id, minV, maxV) },
+		recorded: first, must: first,
+		again: func(ctx workflow.Context) any { return workflow.GetVersion(ctx, id, minV, maxV) },
 	})
 }
 
@@ -207,8 +208,10 @@ func (o *recorderOut) MutableSideEffectWithOptions(ctx workflow.Context, id stri
 }
 
 func (o *recorderOut) mutable(ctx workflow.Context, id string, f func(workflow.Context) any, equals func(a, b any) bool) {
+	first := !o.r.valued[id]
+	o.r.valued[id] = true
 	o.r.add(ctx, call{
-		Command: Command{Kind: MutableSideEffect, Name: id}, recorded: true,
+		Command: Command{Kind: MutableSideEffect, Name: id}, recorded: true, must: first,
 		again: func(ctx workflow.Context) any { return workflow.MutableSideEffect(ctx, id, f, equals) },
 	})
 }

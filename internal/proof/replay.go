@@ -139,7 +139,7 @@ func (p *Prover) once(h *historypb.History, s setup, execution workflow.Executio
 	first := started(h)
 	r := &run{
 		conv: p.code.DataConverter, timeout: first.GetWorkflowRunTimeout().AsDuration(), queue: first.GetTaskQueue().GetName(),
-		controls: s.controls, mutation: s.mutation, sites: s.sites, answered: map[string]bool{},
+		controls: s.controls, mutation: s.mutation, sites: s.sites, answered: map[string]bool{}, valued: map[string]bool{},
 	}
 	b.run = r
 	done := make(chan error, 1)

@@ -33,11 +33,14 @@ func short(s string) string {
 	return s
 }
 
-// pair is an event with the call that made it; nil where no call did.
+// pair is an event with the call that made it; nil where no call did. An extra pair is a
+// call that must have left an event and did not: its event is 0.
 type pair struct {
 	event Command
 	call  *call
 }
+
+func (p pair) extra() bool { return p.event.Event == 0 }
 
 // match finds for each event of a history the call that made it, in order, within its
 // workflow task.
@@ -59,7 +62,13 @@ func match(p *past, calls []call) []pair {
 	var out []pair
 	var waiting []*call // local activities that an earlier task called
 	for i, t := range p.tasks {
-		out = append(out, align(withoutCancels(t.commands), byTask[i])...)
+		found := align(withoutCancels(t.commands), byTask[i])
+		out = append(out, found...)
+		for _, c := range byTask[i] {
+			if c.must && !slices.ContainsFunc(found, func(p pair) bool { return p.call == c }) {
+				out = append(out, pair{Command{Kind: c.Kind, Name: c.Name, Task: c.Task}, c})
+			}
+		}
 		waiting = append(waiting, local[i]...)
 		for _, e := range t.local {
 			at := slices.IndexFunc(waiting, func(c *call) bool { return sameName(e.Name, c.Name) })
@@ -174,6 +183,10 @@ func differences(specimen string, pairs []pair) []Difference {
 		}
 		if p.call == nil {
 			add("command", what, absent)
+			continue
+		}
+		if p.extra() {
+			add("command", absent, what)
 			continue
 		}
 		if p.event.Name != p.call.Name && p.event.Kind != LocalActivity {

@@ -1,0 +1,144 @@
+package proof_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"agentsmith/internal/proof"
+)
+
+func TestRead_FindsEveryGateOfAPackage(t *testing.T) {
+	r, err := proof.Read("testdata/traps")
+	require.NoError(t, err)
+	found := map[string]proof.Gate{}
+	for _, g := range r.Gates {
+		found[g.ID] = g
+	}
+	require.Len(t, found, 8)
+	for id, c := range map[string]struct {
+		maximum workflow.Version
+		sites   int
+		in      string
+	}{
+		"gate-add":     {1, 2, "gateAfter"}, // asked through a predicate, at two places
+		"gate-instead": {1, 1, "adjacentAfter"},
+		"loop-extra":   {1, 1, "loopAfter"},
+		"short-extra":  {1, 1, "shortAfter"},
+		"raised":       {1, 1, "raisedAfter"},
+		"renamed":      {1, 1, "renamedAfter"},
+		"renamed-once": {1, 1, "gateRenamedBefore"},
+		"everything":   {2, 1, "everything"},
+	} {
+		g, ok := found[id]
+		require.True(t, ok, id)
+		require.Equal(t, c.maximum, g.Max, id)
+		require.Len(t, g.Sites, c.sites, id)
+		require.Equal(t, c.in, g.Sites[0].Func, id)
+		require.Equal(t, id == "loop-extra", g.Sites[0].Loop, id)
+	}
+	require.Equal(t, workflow.Version(1), found["raised"].Min)
+	require.Len(t, r.Problems, 1)
+	require.Contains(t, r.Problems[0], `the gate "short-extra" is asked behind the short-circuit of &&`)
+}
+
+func TestRead_ReportsWhatItCannotTellAndWhatIsNotAskedUnconditionally(t *testing.T) {
+	const head = `package p
+import (
+	wf "go.temporal.io/sdk/workflow"
+	"somewhere/else/other"
+)
+const id = "a" + "b"
+func gate(ctx wf.Context) bool { return wf.GetVersion(ctx, id, wf.DefaultVersion, 3) >= 3 }
+`
+	for name, c := range map[string]struct{ body, problem string }{
+		"asked plainly":             {`func w(ctx wf.Context) { if gate(ctx) { println() } }`, ""},
+		"asked before a loop":       {`func w(ctx wf.Context) { g := gate(ctx); for { _ = g } }`, ""},
+		"in a short-circuit's left": {`func w(ctx wf.Context, f bool) { _ = gate(ctx) && f }`, ""},
+		"in a short-circuit":        {`func w(ctx wf.Context, f bool) { _ = f || gate(ctx) }`, "behind the short-circuit of ||"},
+		"in an if":                  {`func w(ctx wf.Context, f bool) { if f { gate(ctx) } }`, "in the body of an if"},
+		"in an else if":             {`func w(ctx wf.Context, f bool) { if f { } else if gate(ctx) { } }`, "in the else of an if"},
+		"in a case":                 {`func w(ctx wf.Context, f bool) { switch { case f: case gate(ctx): } }`, "in a case of a switch"},
+		"deferred":                  {`func w(ctx wf.Context) { defer gate(ctx) }`, "in a deferred call"},
+		"a predicate of conditions": {`func w(ctx wf.Context, f bool) bool { return f && wf.GetVersion(ctx, "c", 1, 2) == 2 }`, `the gate "c" is asked behind`},
+		"asked by nobody":           {`func w(ctx wf.Context) bool { return wf.GetVersion(ctx, "c", 1, 2) == 2 }`, "nothing calls w"},
+		"a variable":                {`var v = "x"; func w(ctx wf.Context) { wf.GetVersion(ctx, v, 1, 2) }`, "no constant of the package"},
+		"another package's":         {`func w(ctx wf.Context) { wf.GetVersion(ctx, other.ID, 1, 2) }`, "no constant of the package"},
+		"a value":                   {`func w(ctx wf.Context) { g := wf.GetVersion; g(ctx, "x", 1, 2) }`, "GetVersion is handed on as a value"},
+		"a predicate as a value":    {`func w(ctx wf.Context) { g := gate; g(ctx) }`, "gate asks a gate and is handed on as a value"},
+		"through a helper":          {`func h(ctx wf.Context, n int, s string) bool { return wf.GetVersion(ctx, s, 1, wf.Version(n)) > 1 }; func w(ctx wf.Context, s string) { h(ctx, 2, "h"); h(ctx, 2, s) }`, "nothing calls w"},
+		"a method":                  {`type b struct{}; func (b) g(ctx wf.Context) bool { return wf.GetVersion(ctx, "m", 1, 2) > 1 }; func (x b) w(ctx wf.Context, f bool) { for f { if f { x.g(ctx) } } }`, `the gate "m" is asked in the body of an if`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := proof.ReadFiles(map[string][]byte{"p.go": []byte(head + c.body)})
+			require.NoError(t, err)
+			if !strings.Contains(c.body, "gate(ctx)") && !strings.Contains(c.body, "gate;") {
+				// The head's own predicate is asked by nobody in these.
+				r.Problems = without(r.Problems, `the gate "ab" is never asked`)
+			}
+			if c.problem == "" {
+				require.Empty(t, r.Problems)
+				require.Equal(t, "ab", r.Gates[0].ID)
+				require.Equal(t, workflow.Version(3), r.Gates[0].Max)
+				return
+			}
+			require.Contains(t, strings.Join(r.Problems, "\n"), c.problem)
+		})
+	}
+}
+
+func without(lines []string, part string) (out []string) {
+	for _, l := range lines {
+		if !strings.Contains(l, part) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func TestRead_RefusesWhatIsNoSource(t *testing.T) {
+	_, err := proof.Read(t.TempDir())
+	require.ErrorContains(t, err, "no Go source")
+	_, err = proof.ReadFiles(map[string][]byte{"p.go": []byte("package")})
+	require.Error(t, err)
+}
+
+// A gate is looked for in the code of a specimen's commit, where the clone has it.
+func TestGit_ReadsTheGatesOfACommit(t *testing.T) {
+	dir := t.TempDir()
+	git := func(args ...string) string {
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return strings.TrimSpace(string(out))
+	}
+	write := func(text string) string {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "w"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "w", "w.go"), []byte(text), 0o644))
+		git("add", "-A")
+		git("commit", "-q", "-m", "m")
+		return git("rev-parse", "HEAD")
+	}
+	git("init", "-q")
+	git("commit", "-q", "--allow-empty", "-m", "nothing")
+	none := git("rev-parse", "HEAD")
+	before := write("package w\n")
+	after := write("package w\nimport \"go.temporal.io/sdk/workflow\"\nfunc w(ctx workflow.Context) { workflow.GetVersion(ctx, \"g\", workflow.DefaultVersion, 1) }\n")
+
+	commits := proof.Git(dir, "a/w")
+	for commit, want := range map[string]int{none: 0, before: 0, after: 1} {
+		gates, err := commits(t.Context(), commit)
+		require.NoError(t, err)
+		require.Len(t, gates, want)
+	}
+	_, err := commits(t.Context(), strings.Repeat("0", 40))
+	require.ErrorIs(t, err, proof.ErrNoCommit)
+	_, err = proof.Git(filepath.Join(dir, "a", "nowhere"), "a/w")(t.Context(), after)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, proof.ErrNoCommit)
+}
