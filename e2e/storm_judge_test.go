@@ -85,7 +85,7 @@ func (e *evidence) judge(l *typed, seat string) verdict {
 		v.end = endDoubled
 		v.wrong("%d runs of the agent, and the posts %v", len(runs), posts)
 		return v
-	case l.kind == stopWord:
+	case l.kind == stopWord && duty == must:
 		return e.judgeStop(l, seat)
 	}
 	var run *agentRun
@@ -165,7 +165,7 @@ func (e *evidence) judgePost(v *verdict, l *typed, seat string, p *posted, run *
 		v.wrong("the posted text is not the answer: %.200q and %.200q", text, run.last().Answer)
 	}
 	said := l.kind == abstains || slices.ContainsFunc(l.tags, func(tag string) bool { return strings.Contains(run.words(), tag) })
-	if !said && !e.gone[l.ts] {
+	if !said && !e.gone[l.ts] && l.kind != stopWord {
 		v.wrong("the answer does not say any of %v: %.200q", l.tags, text)
 	}
 	if n := e.files[l.channel+"/"+l.root+"/"+l.file]; l.file != "" && n != 1 {

@@ -65,6 +65,7 @@ func TestJudge_KnowsTheEndsOfALineAndSeesWhatIsWrong(t *testing.T) {
 	lost := rules.FailureText(rules.ReasonLost)
 	ln := func(k kind) *typed { return line(one, k) }
 	among := &typed{kind: chatter, shape: crowd, who: "ben", channel: "C", root: sceneRoot, ts: one}
+	others := &typed{kind: stopWord, shape: crowd, who: "ana", channel: "C", root: sceneRoot, ts: one, seats: []string{"trinity"}}
 	wrote := ln(fileOut)
 	wrote.file = "word.txt"
 	for name, c := range map[string]struct {
@@ -104,6 +105,7 @@ func TestJudge_KnowsTheEndsOfALineAndSeesWhatIsWrong(t *testing.T) {
 		"the stop is told of":           {newScene(ln(stopWord)).says(id(one)+"/stop", later, "Stopped."), ln(stopWord), endAnswered, false},
 		"the stop is not told of":       {newScene(ln(stopWord)), ln(stopWord), endLost, true},
 		"a newer stop tells of both":    {newScene(ln(stopWord)).says(id(two)+"/stop", later, "Stopped."), ln(stopWord), endStopped, false},
+		"another seat's stop":           {newScene(others), others, endNoted, false},
 		"among people":                  {newScene(among), among, endNoted, false},
 		"among people, and answered":    {newScene(among).runs("x", standin.Served, one), among, endNoted, true},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"agentsmith/internal/slackbox"
 	"agentsmith/rules"
 )
 
@@ -91,22 +92,40 @@ func (w *storm) rage() {
 // calm waits until nothing is under way and every line has its end. An envelope that was
 // missed twice comes again after a minute of Slack's time, which need not be waited for.
 func (w *storm) calm() {
-	began := time.Now()
+	began, told := time.Now(), time.Now()
 	var moved time.Time
 	for time.Since(began) < w.size.quiet {
-		busy := w.busy(everywhere)
-		if len(busy) == 0 && len(w.lost()) == 0 {
+		busy, lost := w.busy(everywhere), w.lost()
+		if len(busy) == 0 && len(lost) == 0 {
 			return
 		}
 		if slices.Equal(busy, []string{"envelopes that are not acked"}) && time.Since(began) > 8*time.Second && time.Since(moved) > 8*time.Second {
+			w.nextRetry()
 			moved = time.Now()
-			if err := w.Slack.Advance(time.Minute); err != nil {
-				w.t.Errorf("storm: %v", err)
-			}
+		}
+		if time.Since(told) > 20*time.Second {
+			told = time.Now()
+			w.t.Logf("storm: %s after the wind: %v; without an end: %v", time.Since(began).Round(time.Second), busy, lost)
 		}
 		time.Sleep(300 * time.Millisecond)
 	}
 	w.t.Errorf("storm: not calm %s after the wind: %s; lost: %v", w.size.quiet, strings.Join(w.busy(everywhere), "; "), w.lost())
+}
+
+// nextRetry moves Slack's clock to the next redelivery and no further: whoever gets the
+// envelope has its three seconds.
+func (w *storm) nextRetry() {
+	since := w.Slack.Log(0).Next
+	for range 12 * 60 {
+		if err := w.Slack.Advance(500 * time.Millisecond); err != nil {
+			w.t.Errorf("storm: %v", err)
+			return
+		}
+		log := w.Slack.Log(since)
+		if since = log.Next; slices.ContainsFunc(log.Deliveries, func(d slackbox.LoggedDelivery) bool { return d.What == "retry" }) {
+			return
+		}
+	}
 }
 
 // lost are the lines that have no end.

@@ -32,9 +32,14 @@ func counted() []slackbox.FaultKind {
 	}
 }
 
-// more are further faults, a few of each: they are printed, and have no floor.
-func more() []slackbox.FaultKind {
-	return []slackbox.FaultKind{slackbox.Stall, slackbox.Unreadable, slackbox.Timeout, slackbox.DropRequest}
+// more are further faults, a few of each: they are printed, and have no floor. A socket
+// that goes silent takes half a minute to be noticed: too long for a small storm.
+func more(z size) []slackbox.FaultKind {
+	out := []slackbox.FaultKind{slackbox.Stall, slackbox.Unreadable, slackbox.Timeout, slackbox.DropRequest}
+	if z.typing > time.Minute {
+		out = append(out, slackbox.StopPings)
+	}
+	return out
 }
 
 // wind makes the faults of a storm.
@@ -91,7 +96,7 @@ func (b *wind) blow() {
 			shots = append(shots, k)
 		}
 	}
-	for _, k := range more() {
+	for _, k := range more(b.size) {
 		for range (b.size.floor + 1) / 2 {
 			shots = append(shots, k)
 		}
@@ -288,7 +293,7 @@ func (w *storm) counts() (text string, short []string) {
 			short = append(short, fmt.Sprintf("the %s was killed %d times, and must %d times", v, n, w.size.kills))
 		}
 	}
-	for _, k := range more() {
+	for _, k := range more(w.size) {
 		parts = append(parts, fmt.Sprintf("(%s=%d)", k, fired[string(k)]))
 	}
 	return strings.Join(parts, " "), short
