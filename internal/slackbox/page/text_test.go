@@ -3,7 +3,6 @@ package page_test
 import (
 	"fmt"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -137,24 +136,13 @@ func TestDraft_AnEditKeepsWhatHasNoTypedForm(t *testing.T) {
 	})
 }
 
-// A text eight times as long may cost about eight times as much, not sixty-four times;
-// what is quick either way is not looked at. The best of several runs is taken, as the
-// machine may be busy. (Slack's own limit is 40,000 characters.)
-func TestText_LongHostileTextCostsNoMoreThanItsLength(t *testing.T) {
-	many := func(s string) string { return strings.Repeat(s, 80000/len(s)) }
+// A text of any kind is drawn, also when it is several times as long as Slack's own limit
+// of 40,000 characters: what costs the square of its length would not come to its end.
+func TestText_LongHostileTextIsDrawnToItsEnd(t *testing.T) {
+	many := func(s string) string { return strings.Repeat(s, 200000/len(s)) }
 	inputs := []string{many("<@U1>"), many("*a "), many("_*~a"), many("`"), many("<"), many("["), many("[a]("), many("**a "), many("\\"), many("| "), many("> "), many("- "),
 		many("https://"), many("http://a.."), many("https://....."), many("&lt;"), many(":a"), many("```"), many("(("), many("![")}
-	for i, growth := range drawn(t, `(() => {
-		const cost = (text, runs) => Math.min(...runs.map(() => {
-			const at = performance.now();
-			show(mrkdwn(text, names)); show(markdown(text, names)); encode(text, names);
-			return performance.now() - at;
-		}));
-		const short = cost(input.slice(0, 10000), [1, 2, 3, 4]);
-		return String(cost(input, [1, 2]) / Math.max(25, short));
-	})()`, inputs) {
-		times, err := strconv.ParseFloat(growth, 64)
-		require.NoError(t, err)
-		require.Less(t, times, 16.0, "%.20q", inputs[i])
+	for i, got := range drawn(t, `String(show(mrkdwn(input, names)).length > 0 && show(markdown(input, names)).length > 0 && encode(input, names).length > 0)`, inputs) {
+		require.Equal(t, "true", got, "%.20q", inputs[i])
 	}
 }
