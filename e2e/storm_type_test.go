@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -67,8 +66,7 @@ func withStorm(z size, seed uint64) settings {
 		for i := range 4 {
 			world.Channels = append(world.Channels, slackbox.Channel{Name: fmt.Sprintf("deck%d", i), Members: members})
 		}
-		addr := freeAddr()
-		o.Slack.Seed, o.Slack.RandSeed, o.SlackAddr = &world, seed, addr
+		o.Slack.Seed, o.Slack.RandSeed = &world, seed
 		var seats []map[string]any
 		for _, name := range []string{"smith", "trinity"} {
 			seats = append(seats, map[string]any{
@@ -76,24 +74,13 @@ func withStorm(z size, seed uint64) settings {
 			})
 		}
 		o.Config["seats"] = seats
-		o.Config["slack"] = map[string]any{"api_url": "http://" + addr + "/api/", "request_timeout": stormTimeout.String()}
+		o.Config["slack"] = map[string]any{"request_timeout": stormTimeout.String()}
 		o.Config["idle_after"] = "4s"
 		o.Config["owed_too_long"] = "90s"
 		o.Config["limits"] = map[string]any{"concurrent_turns": 4, "turn_timeout": "10m"}
 		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=60")
 		o.Model = stormModel()
 	}
-}
-
-// freeAddr is an address on loopback that nobody listens on: the config names the local
-// Slack before it has begun.
-func freeAddr() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "127.0.0.1:0" // and the start fails, and says why
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // stormTimeout is the programs' limit for a request to Slack: a repeat of a post waits
