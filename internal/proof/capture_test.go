@@ -35,10 +35,16 @@ type scenario struct {
 	// until ends the recording of a run that stays open: at the first event for which it holds.
 	until func(*historypb.HistoryEvent) bool
 	fails bool
+	// poke sends a signal that nobody waits for, twice: of an open run the SDK does not match
+	// what the last completed task gave, so there must be one behind it.
+	poke bool
 }
 
 func scenarios() []scenario {
 	decided := func(e *historypb.HistoryEvent) bool { return e.GetWorkflowTaskCompletedEventAttributes() != nil }
+	pokedAndStarted := func(e *historypb.HistoryEvent) bool {
+		return e.GetWorkflowTaskStartedEventAttributes() != nil && e.GetEventId() > 14
+	}
 	long := traps.In{Flag: true}
 	return []scenario{
 		{name: "gate", workflow: "Gate", in: long},
@@ -63,6 +69,7 @@ func scenarios() []scenario {
 		{name: "fail", workflow: "Fail", fails: true},
 		{name: "everything", workflow: "Everything"},
 		{name: "truncated", workflow: "Open", until: decided},
+		{name: "waiting", workflow: "Open", poke: true, until: pokedAndStarted},
 	}
 }
 
@@ -111,6 +118,9 @@ func record(ctx context.Context, t *testing.T, c client.Client, s scenario) {
 		e, err := events.Next()
 		require.NoError(t, err)
 		h.Events = append(h.Events, e)
+		if s.poke && (e.GetEventId() == 10 || e.GetEventId() == 14) { // its second task is completed, its third is
+			require.NoError(t, c.SignalWorkflow(ctx, run.GetID(), run.GetRunID(), "poke", nil))
+		}
 		if s.until != nil && s.until(e) {
 			break
 		}

@@ -41,5 +41,7 @@
 // encodes the same value differently each time shows as a difference everywhere. What an
 // update returns, and the inside of a Nexus operation beyond its names and input, is not
 // compared. A run's last task is not replayed while it is only started, so nothing after it
-// counts.
+// counts; and of such an open run the SDK does not match what the last completed task gave:
+// the strict comparison alone does. So an open specimen should hold one task more than what
+// it is for.
 package proof

@@ -114,6 +114,39 @@ func TestProve_CallsASpecimenThatEndsBeforeTheBranchVacuous(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, rowOf(t, r, "gate-add", "gate").Vacuous())
 	require.Error(t, r.Err())
+
+	s = load(t, "loop")
+	s.History = &historypb.History{Events: s.History.Events[:14]} // asked, and ended before the answer matters
+	r, err = prover(t, traps.After).Prove(t.Context(), []proof.Specimen{s}, proof.Plan{Reading: reading(t, "loop-extra")})
+	require.NoError(t, err)
+	row := rowOf(t, r, "loop-extra", "loop")
+	require.True(t, row.Asked == 1 && !row.Instrument && row.Vacuous(), row.Why)
+}
+
+// A gate that only adds, where the old code gave nothing and waited: the next event counts.
+func TestProve_ProvesAGateThatAddsWhereTheOldCodeWaits(t *testing.T) {
+	r := prove(t, proof.Plan{Reading: reading(t, "open-extra")}, "waiting")
+	row := rowOf(t, r, "open-extra", "waiting")
+	require.True(t, row.Proved, row.Why)
+	require.Equal(t, "what follows the task at 11", row.OldEvent)
+	require.Equal(t, "activity B", row.Branch)
+	require.Equal(t, int64(11), row.Ungated.Event)
+}
+
+// A gate before a change that the SDK does not look at proves nothing: no run strands.
+func TestProve_FailsAGateThatNothingStrandsWithout(t *testing.T) {
+	r, err := prover(t, traps.Quiet).Prove(t.Context(), []proof.Specimen{load(t, "argument")}, proof.Plan{Reading: reading(t, "quiet")})
+	require.NoError(t, err)
+	row := rowOf(t, r, "quiet", "argument")
+	require.True(t, row.Older && row.Instrument && !row.Proved)
+	require.Equal(t, "it does not strand without the gate", row.Why)
+	require.Error(t, r.Err())
+}
+
+func TestProve_FailsOnWhatReadingReports(t *testing.T) {
+	all, err := proof.Read("testdata/traps")
+	require.NoError(t, err)
+	require.ErrorContains(t, prove(t, proof.Plan{Reading: all}, "short").Err(), "behind the short-circuit")
 }
 
 func TestProve_CallsASpecimenWhoseCommitKnowsTheGateNotOlder(t *testing.T) {
@@ -231,4 +264,15 @@ func TestPrint_ShowsARowAGateAndSpecimenAndTheLastLine(t *testing.T) {
 	require.Regexp(t, `^gate-add +gate +yes \(commit unchecked\) +asked 1, answer -1, activity A at 11 +green +stranded at event 11 .*branch: activity B +proved$`, lines[1])
 	require.Regexp(t, `^gate-add +gate-vacuous .* never asked: vacuous$`, lines[2])
 	require.Equal(t, "gates: 1 proved, 0 unproved; specimens: 2, vacuous: 1, strict differences: 0 (allowed: 0)", lines[len(lines)-1])
+}
+
+// Of an open run the SDK does not match what the last completed task gave: such a specimen
+// does not strand, and the strict comparison alone looks at that task.
+func TestProve_KnowsThatTheLastTaskOfAnOpenRunStrandsNothing(t *testing.T) {
+	s := load(t, "waiting")
+	s.History = &historypb.History{Events: s.History.Events[:13]}
+	r, err := prover(t, traps.After).Prove(t.Context(), []proof.Specimen{s}, proof.Plan{Reading: reading(t, "open-extra")})
+	require.NoError(t, err)
+	row := rowOf(t, r, "open-extra", "waiting")
+	require.Equal(t, "it does not strand without the gate", row.Why)
 }

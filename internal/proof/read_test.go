@@ -20,7 +20,7 @@ func TestRead_FindsEveryGateOfAPackage(t *testing.T) {
 	for _, g := range r.Gates {
 		found[g.ID] = g
 	}
-	require.Len(t, found, 8)
+	require.Len(t, found, 10)
 	for id, c := range map[string]struct {
 		maximum workflow.Version
 		sites   int
@@ -72,6 +72,7 @@ func gate(ctx wf.Context) bool { return wf.GetVersion(ctx, id, wf.DefaultVersion
 		"a value":                   {`func w(ctx wf.Context) { g := wf.GetVersion; g(ctx, "x", 1, 2) }`, "GetVersion is handed on as a value"},
 		"a predicate as a value":    {`func w(ctx wf.Context) { g := gate; g(ctx) }`, "gate asks a gate and is handed on as a value"},
 		"through a helper":          {`func h(ctx wf.Context, n int, s string) bool { return wf.GetVersion(ctx, s, 1, wf.Version(n)) > 1 }; func w(ctx wf.Context, s string) { h(ctx, 2, "h"); h(ctx, 2, s) }`, "nothing calls w"},
+		"a loop's body":             {`func w(ctx wf.Context, f bool) { for f { g := gate(ctx); _ = g } }`, ""},
 		"a method":                  {`type b struct{}; func (b) g(ctx wf.Context) bool { return wf.GetVersion(ctx, "m", 1, 2) > 1 }; func (x b) w(ctx wf.Context, f bool) { for f { if f { x.g(ctx) } } }`, `the gate "m" is asked in the body of an if`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +86,7 @@ func gate(ctx wf.Context) bool { return wf.GetVersion(ctx, id, wf.DefaultVersion
 				require.Empty(t, r.Problems)
 				require.Equal(t, "ab", r.Gates[0].ID)
 				require.Equal(t, workflow.Version(3), r.Gates[0].Max)
+				require.Equal(t, name == "a loop's body", r.Gates[0].Sites[0].Loop)
 				return
 			}
 			require.Contains(t, strings.Join(r.Problems, "\n"), c.problem)

@@ -16,6 +16,8 @@ const (
 	changeShort   = "short-extra"
 	changeRaised  = "raised"
 	changeName    = "renamed"
+	changeOpen    = "open-extra"
+	changeQuiet   = "quiet"
 )
 
 func addGate(ctx workflow.Context) bool {
@@ -187,6 +189,33 @@ func failAfter(workflow.Context, In) (string, error) {
 	return "", temporal.NewApplicationError("it failed otherwise", "Told", In{Round: 8})
 }
 
+// openAfter adds an activity where the old code gave nothing and waited.
+func openAfter(ctx workflow.Context, _ In) (string, error) {
+	var s Steps
+	if err := step(ctx, s.A, "first", 1).Get(ctx, nil); err != nil {
+		return "", err
+	}
+	if asked(ctx, changeOpen) {
+		if err := step(ctx, s.B, "extra", 9).Get(ctx, nil); err != nil {
+			return "", err
+		}
+	}
+	return waitForGo(ctx)
+}
+
+// quietAfter has a gate before a change that the SDK does not look at.
+func quietAfter(ctx workflow.Context, _ In) (string, error) {
+	var s Steps
+	n := 1
+	if asked(ctx, changeQuiet) {
+		n = 2
+	}
+	return "", step(ctx, s.A, "argument", n).Get(ctx, nil)
+}
+
+// Quiet registers Argument with that gate.
+func Quiet(r worker.WorkflowRegistry) { register(r, map[string]any{"Argument": quietAfter}) }
+
 // panics has a bug of its own.
 func panics(workflow.Context, In) (string, error) {
 	var none *In
@@ -198,7 +227,7 @@ func After(r worker.WorkflowRegistry) {
 	register(r, map[string]any{
 		"Gate": gateAfter, "Adjacent": adjacentAfter, "Raised": raisedAfter, "Renamed": renamedAfter, "Short": shortAfter,
 		"Loop": loopAfter, "Parallel": parallelAfter, "Twins": twinsBefore, "Timer": timerAfter, "Argument": argumentAfter,
-		"Map": mapAfter, "Child": childBefore, "Leaf": leaf, "Named": namedAfter, "Open": openBefore, "Again": againAfter,
+		"Map": mapAfter, "Child": childBefore, "Leaf": leaf, "Named": namedAfter, "Open": openAfter, "Again": againAfter,
 		"Fail": failAfter, "Everything": everything,
 	})
 }

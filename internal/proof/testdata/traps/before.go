@@ -145,6 +145,11 @@ func openBefore(ctx workflow.Context, _ In) (string, error) {
 	if err := step(ctx, s.A, "first", 1).Get(ctx, nil); err != nil {
 		return "", err
 	}
+	return waitForGo(ctx)
+}
+
+func waitForGo(ctx workflow.Context) (string, error) {
+	var s Steps
 	came := workflow.GetSignalChannel(ctx, "go")
 	if err := workflow.Await(ctx, func() bool { return came.Len() > 0 }); err != nil {
 		return "", err
