@@ -184,7 +184,9 @@ func (r *run) childFields(o workflow.ChildWorkflowOptions, args []any) []field {
 	if o.WorkflowID != "" {
 		fields = append(fields, field{"workflow", o.WorkflowID})
 	}
+	//lint:ignore SA1019 code may still use it
 	if len(o.SearchAttributes) > 0 {
+		//lint:ignore SA1019 code may still use it
 		return append(fields, field{"search attributes", r.payloadMap(o.SearchAttributes)})
 	}
 	return append(fields, field{"search attributes", r.keyed(o.TypedSearchAttributes)})

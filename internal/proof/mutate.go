@@ -202,3 +202,35 @@ func shows(specimen string, past *past, r *run, known []Difference, allowed *All
 		return !slices.Contains(known, d) && allowed.reason(d, false) == ""
 	})
 }
+
+// mutation is one change to one command of a replay.
+type mutation struct {
+	how  how
+	at   int // the call that is changed, or whose cancellation is
+	peer int // the call that it changes places with; -1 for none
+	// first: the cancellation goes before the peer, not behind it.
+	first   bool
+	again   func(workflow.Context) any
+	version workflow.Version
+	data    *commonpb.Payloads
+	// qualified: only what is before the last dot of the type changes.
+	qualified bool
+}
+
+func (m *mutation) name(name string) string {
+	if m.qualified {
+		return other + "." + name
+	}
+	return other
+}
+
+type how int
+
+const (
+	dropped how = iota
+	retyped
+	swapped
+	cancelDropped
+	cancelRetyped
+	cancelSwapped
+)

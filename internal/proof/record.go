@@ -221,7 +221,8 @@ func (o *recorderOut) UpsertSearchAttributes(ctx workflow.Context, attributes ma
 		Command:  Command{Kind: SearchAttributes, fields: o.r.untypedFields(attributes)},
 		recorded: true,
 		again: func(ctx workflow.Context) any {
-			return workflow.UpsertSearchAttributes(ctx, attributes) //nolint:staticcheck // as the code did
+			//lint:ignore SA1019 as the code did
+			return workflow.UpsertSearchAttributes(ctx, attributes)
 		},
 	})
 	return o.Next.UpsertSearchAttributes(ctx, attributes)

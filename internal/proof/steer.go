@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
@@ -330,37 +329,5 @@ func (o *steeringOut) SignalChildWorkflowWithOptions(ctx workflow.Context, id, n
 
 func (o *steeringOut) ExecuteNexusOperation(ctx workflow.Context, in interceptor.ExecuteNexusOperationInput) workflow.NexusOperationFuture {
 	do := func(ctx workflow.Context) workflow.NexusOperationFuture { return o.Next.ExecuteNexusOperation(ctx, in) }
-	return act(o.r, ctx, do, do, do) // mutated never: see mutable in mutate.go
+	return act(o.r, ctx, do, do, do) // never mutated: see mutants
 }
-
-// mutation is one change to one command of a replay.
-type mutation struct {
-	how  how
-	at   int // the call that is changed, or whose cancellation is
-	peer int // the call that it changes places with; -1 for none
-	// first: the cancellation goes before the peer, not behind it.
-	first   bool
-	again   func(workflow.Context) any
-	version workflow.Version
-	data    *commonpb.Payloads
-	// qualified: only what is before the last dot of the type changes.
-	qualified bool
-}
-
-func (m *mutation) name(name string) string {
-	if m.qualified {
-		return other + "." + name
-	}
-	return other
-}
-
-type how int
-
-const (
-	dropped how = iota
-	retyped
-	swapped
-	cancelDropped
-	cancelRetyped
-	cancelSwapped
-)
