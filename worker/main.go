@@ -57,6 +57,11 @@ const maxReady = 4
 // agents that are still at work and to report them.
 const drainMargin = 10 * time.Second
 
+// reportFor is how long a result is reported to a Temporal server that does not answer. The
+// SDK's ten seconds are less than a restart takes; what is not reported by then counts as
+// lost, and the thread waits for the heartbeat's timeout although its answer is there (B3).
+const reportFor = time.Minute
+
 func run(ctx context.Context, f flags) error {
 	cfg, err := config.Load(f.Config, os.Getenv, config.ForWorker())
 	if err != nil {
@@ -90,6 +95,7 @@ func run(ctx context.Context, f flags) error {
 		return fmt.Errorf("read the Temporal connection from the environment: %w", err)
 	}
 	opts.Logger, opts.MetricsHandler = log.NewStructuredLogger(logger), metrics.Temporal
+	opts.RPCTimeout = reportFor
 	temporal, err := client.DialContext(ctx, opts)
 	if err != nil {
 		return fmt.Errorf("connect to Temporal at %s: %w; check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE", opts.HostPort, err)
