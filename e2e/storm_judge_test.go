@@ -101,11 +101,11 @@ func (e *evidence) judge(l *typed, seat string) verdict {
 		v.end = endStopped
 	case e.gone[l.ts] && e.allGone(run):
 		v.end = endDeleted
+	case run == nil && duty == may:
+		v.end = endNoted
 	case run == nil && e.spokenFor(seat, l) != nil:
 		v.end = endFailed
 		e.judgeCause(&v, l, e.spokenFor(seat, l), nil)
-	case run == nil && duty == may:
-		v.end = endNoted
 	default:
 		v.end = endLost
 		v.wrong("no word about it: %d runs, no post, no stop, no honest line", len(runs))
