@@ -445,7 +445,7 @@ func (a *Agent) KillAgent(ctx context.Context, in KillAgentInput) (KillAgentResu
 	stopped := a.running.stop(ctx, in)
 	left, err := a.Ledger.LiveProcesses(ctx, a.Box)
 	if err != nil {
-		return KillAgentResult{Stopped: stopped}, fmt.Errorf("look for running agents: %w", err)
+		return counted(stopped, fmt.Errorf("look for running agents: %w", err), a.Log)
 	}
 	for _, p := range left {
 		if !in.covers(p.Seat, p.Thread, p.FirstTS) {
@@ -453,13 +453,22 @@ func (a *Agent) KillAgent(ctx context.Context, in KillAgentInput) (KillAgentResu
 		}
 		killed, err := a.Kill(ctx, agent.Process{RunID: p.RunID, PID: p.PID, PGID: p.PGID, Start: p.Start, BootID: p.BootID})
 		if err != nil {
-			return KillAgentResult{Stopped: stopped}, fmt.Errorf("end a running agent: %w", err)
+			return counted(stopped, fmt.Errorf("end a running agent: %w", err), a.Log)
 		}
 		if killed {
 			stopped++
 		}
 	}
 	return KillAgentResult{Stopped: stopped}, nil
+}
+
+// counted keeps the count of what was ended: a repeat would find nothing and say so.
+func counted(n int, err error, log *slog.Logger) (KillAgentResult, error) {
+	if err == nil || n == 0 {
+		return KillAgentResult{Stopped: n}, err
+	}
+	log.Error("agents were ended, and others could not be looked for", "ended", n, "error", err)
+	return KillAgentResult{Stopped: n}, nil
 }
 
 // covers tells whether a turn of this seat and thread, whose first line is firstTS, is to be ended.

@@ -64,8 +64,12 @@ func StopText(stopped, waiting int, tooLate, killFailed bool) string {
 		text = "Stopped. What the agent did so far stands; write again to go on."
 	case stopped > 1:
 		text = fmt.Sprintf("Stopped %d running turns. What the agents did so far stands; write again to go on.", stopped)
+	case waiting == 1:
+		return "Stopped before it began: one waiting line is dropped."
+	case waiting > 1:
+		return fmt.Sprintf("Stopped before it began: %d waiting lines are dropped.", waiting)
 	default:
-		text = "Nothing was running here."
+		return "Nothing was running here."
 	}
 	switch {
 	case waiting == 1:

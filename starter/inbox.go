@@ -181,7 +181,9 @@ func (x *inbox) recordStrange(ctx context.Context, in inbound) error {
 	}
 	x.mu.Lock()
 	known := x.warned[in.name] || len(x.warned) > 1000
-	x.warned[in.name] = true
+	if !known {
+		x.warned[in.name] = true
+	}
 	x.mu.Unlock()
 	if !known {
 		x.log.Warn("kept raw: an envelope that is not read", "seat", x.name, "kind", in.name, "why", in.why, "envelope", clip(in.envelope))

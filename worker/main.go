@@ -144,7 +144,9 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 		return err
 	}
 
+	fatal := make(chan error, 2)
 	brains := worker.New(temporal, workflows.TaskQueue, worker.Options{
+		OnFatalError: func(err error) { fatal <- err },
 		// Two pollers, the default, prefer threads that they know while new ones starve.
 		MaxConcurrentWorkflowTaskPollers: 16,
 		DisableRegistrationAliasing:      true,
@@ -152,6 +154,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	})
 	workflows.Register(brains)
 	box := worker.New(temporal, workflows.BoxTaskQueue(cfg.Box), worker.Options{
+		OnFatalError:                func(err error) { fatal <- err },
 		Interceptors:                []interceptor.WorkerInterceptor{noted},
 		DisableWorkflowWorker:       true,
 		DisableRegistrationAliasing: true,
@@ -165,7 +168,13 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	}
 	health.Green("work", "")
 	logger.Info("worker is ready", "box", cfg.Box, "seats", len(seats.ByName))
-	<-ctx.Done()
+	select {
+	case err := <-fatal:
+		// The SDK has stopped by itself, and nothing would take work any more.
+		health.Red("work", "the connection to Temporal is refused for good")
+		return fmt.Errorf("work no more: %w", err)
+	case <-ctx.Done():
+	}
 	logger.Info("worker drains", "limit", cfg.Drain.String())
 	box.Stop()
 	brains.Stop()

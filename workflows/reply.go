@@ -52,7 +52,8 @@ type Carried struct {
 	// Seen are the names of the latest triggers, oldest first: a redelivery is dropped here
 	// already. The ledger is the last word.
 	Seen []string `json:"seen,omitempty"`
-	// StopTS is the newest stop's ts: an older line that arrives later is not answered (D4).
+	// StopTS is the newest stop's ts. A waiting line that is older is dropped with it; one
+	// that arrives later is declined by the ledger, which knows the stop too (D4).
 	StopTS string `json:"stop_ts,omitempty"`
 	Turns  int    `json:"turns,omitempty"`
 	// Unbegun counts the turns in a row that were lost before they began (B3).
@@ -151,12 +152,12 @@ func (b *brain) leave(ctx workflow.Context) error {
 	cause := ctx.Err()
 	free, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	for b.drain(free); b.asidesDue(); b.drain(free) {
-		b.await(free, func() bool { return !b.asidesDue() })
-	}
-	if b.turnDue() {
-		t := b.nextTurn(free)
-		b.post(free, t, activities.PostInput{
+	for b.drain(free); b.asidesDue() || b.turnDue(); b.drain(free) {
+		if b.asidesDue() {
+			b.await(free, func() bool { return !b.asidesDue() })
+			continue
+		}
+		b.post(free, b.nextTurn(free), activities.PostInput{
 			Say: activities.SayDecline, State: rules.Declined, Reason: rules.ReasonCancelled,
 		})
 	}

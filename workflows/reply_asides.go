@@ -14,6 +14,8 @@ type aside struct {
 	Trigger
 	// tooLate: a stop that came while the answer was being posted.
 	tooLate bool
+	// dropped are the lines that waited when a stop came.
+	dropped []Trigger
 }
 
 // sayAsides does what does not wait for a turn, one after the other: refusals, checks,
@@ -60,20 +62,24 @@ func (b *brain) stopAside(ctx workflow.Context, t aside) {
 		}).Get(ctx, &killed)
 		said.Stopped, said.KillFailed = killed.Stopped, err != nil
 	}
-	b.sendPost(ctx, "stop", b.stopInput(t.Trigger, said))
+	b.sendPost(ctx, "stop", b.stopInput(t.Trigger, said, t.dropped))
 }
 
 // stopPost is the end of a turn that a stop ended.
 func (b *brain) stopPost(t *turn, killed bool) activities.PostInput {
-	in := b.stopInput(*t.stop, activities.StopSaid{Stopped: 1, KillFailed: !killed})
+	in := b.stopInput(*t.stop, activities.StopSaid{Stopped: 1, KillFailed: !killed}, b.stoppedLines())
 	in.State, in.Reason = rules.Declined, rules.ReasonStopped
+	for _, again := range t.again {
+		if again.Line.TS != "" {
+			in.Others = append(in.Others, activities.Outcome{Line: again.turnLine(), State: rules.Answered})
+		}
+	}
 	return in
 }
 
 // stopInput is the one line that says what a stop did, with the outcomes of the lines
 // that waited and of the stop's own.
-func (b *brain) stopInput(t Trigger, said activities.StopSaid) activities.PostInput {
-	waiting := b.stoppedLines()
+func (b *brain) stopInput(t Trigger, said activities.StopSaid, waiting []Trigger) activities.PostInput {
 	said.Waiting = len(waiting)
 	in := activities.PostInput{
 		Turn:   activities.Turn{Seat: b.in.Seat, Thread: b.in.Thread},

@@ -114,9 +114,14 @@ func (b *brain) deleted(ctx workflow.Context, t Trigger) {
 func (b *brain) stopped(ctx workflow.Context, t Trigger) {
 	b.StopTS = rules.NewerTS(b.StopTS, t.EventTS)
 	b.Drive = nil
-	if b.turn == nil || t.WholeChannel || b.turn.posting || b.turn.stop != nil || !b.turn.olderThan(t.EventTS) {
+	if b.turn == nil || t.WholeChannel || b.turn.posting || !b.turn.olderThan(t.EventTS) {
 		tooLate := b.turn != nil && b.turn.posting && b.turn.stop == nil
-		b.asides = append(b.asides, aside{Trigger: t, tooLate: tooLate})
+		// What waits is dropped here and now: the next turn must not begin with it.
+		b.asides = append(b.asides, aside{Trigger: t, tooLate: tooLate, dropped: b.stoppedLines()})
+		return
+	}
+	if b.turn.stop != nil {
+		b.turn.again = append(b.turn.again, t)
 		return
 	}
 	b.turn.stop = &t

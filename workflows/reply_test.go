@@ -287,6 +287,31 @@ func TestReply_StopEndsTheTurnAndWhatWaits(t *testing.T) {
 	require.Equal(t, rules.Answered, p.Others[1].State)
 }
 
+// D4: a stop that comes with its line drops the line before its turn begins, and says so.
+func TestReply_StopRightBehindALine(t *testing.T) {
+	th := newThread(t)
+	th.at(0, stopAt(3))
+	th.start(lineAt(1, "hello"))
+	require.Empty(t, th.runs)
+	require.Equal(t, []activities.Say{activities.SayStop}, said(th.posts))
+	require.Equal(t, activities.StopSaid{Waiting: 1}, th.posts[0].Stop)
+	require.Equal(t, ts(1), th.posts[0].Others[0].Line.Line.TS)
+	require.Equal(t, rules.ReasonStopped, th.posts[0].Others[0].Reason)
+}
+
+// D4: an impatient second stop gets no word of its own while the first is carried out.
+func TestReply_SecondStopWhileStopping(t *testing.T) {
+	th := newThread(t)
+	th.slowFirst(time.Minute)
+	th.at(20*time.Second, stopAt(3))
+	th.at(21*time.Second, stopAt(4))
+	th.start(lineAt(1, "hello"))
+	require.Equal(t, []activities.Say{activities.SayStop}, said(th.posts))
+	others := th.posts[0].Others
+	require.Equal(t, ts(4), others[len(others)-1].Line.Line.TS)
+	require.Equal(t, rules.Answered, others[len(others)-1].State)
+}
+
 // D4: a line that was typed after the stop is answered.
 func TestReply_StopLeavesYoungerLines(t *testing.T) {
 	th := newThread(t)

@@ -22,7 +22,9 @@ type turn struct {
 	// edits are what its agent is told of.
 	edits []activities.Edit
 	// stop is the stop that ended it; killing is the activity that ends its agent.
-	stop    *Trigger
+	stop *Trigger
+	// again are further stops, by somebody impatient: the one word is said for all.
+	again   []Trigger
 	killing workflow.Future
 	posting bool
 }

@@ -51,6 +51,9 @@ func run(ctx context.Context, f flags) error {
 		return err
 	}
 	defer unlock()
+	// One that is there is of a start that was killed.
+	ready := filepath.Join(f.Dir, readyFile)
+	_ = os.Remove(ready)
 	o, err := options(ctx, f)
 	if err != nil {
 		return err
@@ -63,27 +66,27 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return fmt.Errorf("%w\nThe logs are in %s", err, filepath.Join(f.Dir, "logs"))
 	}
-	ready := filepath.Join(f.Dir, readyFile)
 	if err := writeReady(ready, s); err != nil {
 		return errors.Join(err, s.Stop())
 	}
-	defer os.Remove(ready)
 	greet(s, f)
 
-	ended := ""
+	var ended *stack.Proc
 	select {
 	case <-ctx.Done():
 	case <-s.Temporal.Done():
-		ended = s.Temporal.LogPath
+		ended = s.Temporal.Proc
 	case <-s.Worker.Done():
-		ended = s.Worker.LogPath
+		ended = s.Worker
 	case <-s.Starter.Done():
-		ended = s.Starter.LogPath
+		ended = s.Starter
 	}
+	_ = os.Remove(ready)
 	say("Stopping …")
 	err = s.Stop()
-	if ended != "" {
-		return errors.Join(fmt.Errorf("a part ended by itself, so the rest was stopped; its log is %s", ended), err)
+	if ended != nil {
+		_, how := ended.Ended()
+		return errors.Join(fmt.Errorf("the %s ended by itself (%v), so everything was stopped; its log is %s", ended.Name, how, ended.LogPath), err)
 	}
 	if err == nil {
 		say("Stopped.")
