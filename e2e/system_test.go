@@ -156,6 +156,7 @@ func home(t *testing.T) *system { return shared(t, "home") }
 
 // close looks at the whole system, stops it, and looks for what it left behind.
 func (s *system) close() (problems []string) {
+	s.takeEnvelopes()
 	problems = s.audit(everywhere)
 	s.temporalClient.Close()
 	if err := s.Stop(); err != nil {
@@ -172,6 +173,19 @@ func (s *system) close() (problems []string) {
 		problems = append(problems, "left behind by the system: "+p.String())
 	}
 	return problems
+}
+
+// takeEnvelopes waits until no envelope is under way. One that was sent to a starter that
+// was killed comes again after a minute or five of Slack's time, which need not be waited for.
+func (s *system) takeEnvelopes() {
+	began, moved := time.Now(), time.Now()
+	for !s.deaf && !s.Slack.Quiet(s.seatNames()...) && time.Since(began) < patience {
+		if time.Since(moved) > 4*time.Second {
+			_ = s.Slack.Advance(5 * time.Minute)
+			moved = time.Now()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // restartWorker starts the worker again after it was killed or stopped.
