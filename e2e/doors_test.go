@@ -82,6 +82,8 @@ func TestD1_AScheduleOpensAThreadWithItsAnswer(t *testing.T) {
 	require.Contains(t, root.Text, "stand up please")
 	require.Empty(t, root.ThreadTS)
 	s.excuses.add(r.id, root.TS, "a schedule opens a thread")
+	// The door knows the post before the person answers it.
+	wait(t, "for the post's own event to be taken", func() (bool, string) { return r.Slack.Quiet("smith"), "" })
 	next := r.reply("ana", root.TS, "[[say standing]]")
 	require.Contains(t, r.answer("smith", next).Text, "standing", "the thread holds only ana and smith (D3)")
 }
