@@ -19,8 +19,7 @@ type Facts struct {
 	// Seats are the seats that take part in the thread: a line there engaged them, or
 	// they posted in it.
 	Seats []string
-	// RootSeen: the thread's first message is on record. Without it, People may lack the
-	// one who began the thread.
+	// RootSeen: it is known who began the thread. Without it, People may lack that person.
 	RootSeen bool
 	// StopTS is the ts of the newest stop that covers the thread for this seat, "" for none (D4).
 	StopTS string
@@ -53,15 +52,25 @@ func (s *Store) facts(ctx context.Context, q query, seat string, line rules.Line
 	if f.Seats, err = texts(rows, err); err != nil {
 		return f, err
 	}
-	if line.Root == line.TS {
-		f.RootSeen = true
-	} else {
-		root, err := getMessage(ctx, q, rules.LineKey{Team: t.Team, Channel: t.Channel, TS: t.Root})
-		if err != nil {
-			return f, err
-		}
-		f.RootSeen = root != nil && root.present
+	if f.RootSeen, err = rootSeen(ctx, q, line); err != nil {
+		return f, err
 	}
 	f.StopTS, err = newestStop(ctx, q, seat, t)
 	return f, err
+}
+
+// rootSeen tells whether it is known who began the line's thread: its first message is on
+// record, or it is a post of ours, whose own event may come later than an answer to it.
+func rootSeen(ctx context.Context, q query, line rules.Line) (bool, error) {
+	if line.Root == line.TS {
+		return true, nil
+	}
+	root, err := getMessage(ctx, q, rules.LineKey{Team: line.Team, Channel: line.Channel, TS: line.Root})
+	if err != nil || root != nil && root.present {
+		return err == nil, err
+	}
+	var n int
+	err = q.row(ctx, `SELECT COUNT(*) FROM posts p WHERE p.team = $1 AND p.channel = $2 AND p.root = '' AND p.ts = $3`,
+		line.Team, line.Channel, line.Root).Scan(&n)
+	return n > 0, err
 }

@@ -104,7 +104,9 @@ func testLedger(t *testing.T, newURL func(t *testing.T) string) {
 		_, err = w.BeginPost(w.ctx(), store.Post{ID: "opens", Seat: other, Thread: rules.Thread{Team: team, Channel: channel}, Part: 1, Parts: 1})
 		require.NoError(t, err)
 		require.NoError(t, w.ConfirmPost(w.ctx(), "opens", 1, ts(60)))
-		require.Equal(t, []string{other}, facts(seat, line(61, 60, "x"), rules.Person, rules.Owed).Seats, "whoever opened the thread takes part (D1)")
+		f = facts(seat, line(61, 60, "x"), rules.Person, rules.Owed)
+		require.Equal(t, []string{other}, f.Seats, "whoever opened the thread takes part (D1)")
+		require.True(t, f.RootSeen, "a post of ours opened it: its event may come later than an answer to it")
 		require.Equal(t, []string{"U1"}, facts(seat, line(7, 7, "elsewhere"), rules.Person, rules.Owed).People)
 	})
 	t.Run("Record_APanicInADecisionIsAnErrorOfThatLine", func(t *testing.T) {
