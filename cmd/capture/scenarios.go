@@ -76,11 +76,8 @@ func (w *world) direct(text string) (channel, ts string, err error) {
 }
 
 func linesDuringTurn(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[sleep 3s]] [[say One.]]")
+	root, err := w.started(ctx, "[[sleep 3s]] [[say One.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.asked(ctx, root); err != nil {
 		return execution{}, err
 	}
 	for _, text := range []string{"and two?", "and three?", "[[say Two, three, four.]]"} {
@@ -92,11 +89,8 @@ func linesDuringTurn(ctx context.Context, w *world) (execution, error) {
 }
 
 func followUp(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[say First.]]")
+	root, err := w.told(ctx, "[[say First.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.answered(ctx, root, 1); err != nil {
 		return execution{}, err
 	}
 	_, err = w.reply(root, "[[say Second.]]")
@@ -105,11 +99,8 @@ func followUp(ctx context.Context, w *world) (execution, error) {
 
 // hanging starts a thread whose agent hangs, with that many lines waiting behind it.
 func (w *world) hanging(ctx context.Context, lines int) (root string, err error) {
-	root, err = w.ask("[[hang]]")
+	root, err = w.started(ctx, "[[hang]]")
 	if err != nil {
-		return "", err
-	}
-	if err := w.asked(ctx, root); err != nil {
 		return "", err
 	}
 	for i := range lines {
@@ -130,11 +121,8 @@ func stopMidTurn(ctx context.Context, w *world) (execution, error) {
 }
 
 func stopIdle(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[say Done.]]")
+	root, err := w.told(ctx, "[[say Done.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.answered(ctx, root, 1); err != nil {
 		return execution{}, err
 	}
 	_, err = w.reply(root, "Stop!")
@@ -191,11 +179,8 @@ func redelivered(ctx context.Context, w *world) (execution, error) {
 }
 
 func edited(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[sleep 3s]] [[say One.]]")
+	root, err := w.started(ctx, "[[sleep 3s]] [[say One.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.asked(ctx, root); err != nil {
 		return execution{}, err
 	}
 	x := w.brain(root)
@@ -221,11 +206,8 @@ func edited(ctx context.Context, w *world) (execution, error) {
 }
 
 func deletedWaiting(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[sleep 4s]] [[say One.]]")
+	root, err := w.started(ctx, "[[sleep 4s]] [[say One.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.asked(ctx, root); err != nil {
 		return execution{}, err
 	}
 	x := w.brain(root)
@@ -248,11 +230,8 @@ func deletedWaiting(ctx context.Context, w *world) (execution, error) {
 }
 
 func deletedRunning(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[say Here.]]")
+	root, err := w.told(ctx, "[[say Here.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.answered(ctx, root, 1); err != nil {
 		return execution{}, err
 	}
 	ts, err := w.reply(root, "[[hang]]")
@@ -271,11 +250,8 @@ func outsider(_ context.Context, w *world) (execution, error) {
 }
 
 func checked(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[say Done.]]")
+	root, err := w.told(ctx, "[[say Done.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.answered(ctx, root, 1); err != nil {
 		return execution{}, err
 	}
 	x := w.brain(root)
@@ -333,11 +309,8 @@ func scheduled(ctx context.Context, w *world) (execution, error) {
 }
 
 func openInLoop(ctx context.Context, w *world) (execution, error) {
-	root, err := w.ask("[[say First.]]")
+	root, err := w.told(ctx, "[[say First.]]")
 	if err != nil {
-		return execution{}, err
-	}
-	if err := w.answered(ctx, root, 1); err != nil {
 		return execution{}, err
 	}
 	x := w.brain(root)

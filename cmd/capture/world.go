@@ -146,6 +146,22 @@ func (w *world) asked(ctx context.Context, ts string) error {
 	})
 }
 
+// told starts a thread and waits for its first answer.
+func (w *world) told(ctx context.Context, text string) (root string, err error) {
+	if root, err = w.ask(text); err != nil {
+		return "", err
+	}
+	return root, w.answered(ctx, root, 1)
+}
+
+// started starts a thread and waits until its agent is at work.
+func (w *world) started(ctx context.Context, text string) (root string, err error) {
+	if root, err = w.ask(text); err != nil {
+		return "", err
+	}
+	return root, w.asked(ctx, root)
+}
+
 // waiting waits until n lines wait in a brain.
 func (w *world) waiting(ctx context.Context, x execution, n int) error {
 	return w.sees(ctx, fmt.Sprintf("%d lines to wait", n), x, func(v workflows.ThreadView) bool { return len(v.Waiting) >= n })
