@@ -62,7 +62,7 @@ func FuzzControl(f *testing.F) {
 }
 
 func FuzzEscape(f *testing.F) {
-	for _, s := range []string{"a & b", "<@U1|x>", "<b>", "https://x.y/?a&b", "&amp;&lt;&gt;", "<<>>", "<!date^1^{x}|y>", "x<http://a", strings.Repeat("<@U1>", 20)} {
+	for _, s := range []string{"a & b", "<@U1|x>", "<b>", "https://x.y/?a&b", "&amp;&lt;&gt;", "<<>>", "<!date^1^{x}|y>", "x<http://a", "http://&lt;", "http://a&amp;", "http://&lt", "https://a&gt;.b", strings.Repeat("<@U1>", 20)} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, in string) {

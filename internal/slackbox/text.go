@@ -46,7 +46,7 @@ func escape(text string) string {
 			b.WriteString("&gt;")
 			i++
 		case c == 'h' && (i == 0 || !wordByte(text[i-1])):
-			if link := strings.TrimRight(bareLink.FindString(rest), ".,;:!?)'*_~"); len(link) > len("https://") {
+			if link := linkAt(rest); link != "" {
 				b.WriteString("<" + escapeAmp(link) + ">")
 				i += len(link)
 				continue
@@ -59,6 +59,23 @@ func escape(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// linkAt returns the bare link that s begins with, "" for none: up to an angle
+// bracket, escaped or not, and without the punctuation of the sentence around it.
+func linkAt(s string) string {
+	link := bareLink.FindString(s)
+	for _, bracket := range []string{"&lt;", "&gt;"} {
+		link, _, _ = strings.Cut(link, bracket)
+	}
+	short := strings.TrimRight(link, ".,;:!?)'*_~")
+	if strings.HasSuffix(short, "&amp") && strings.HasPrefix(link[len(short):], ";") {
+		short += ";" // the end of an escape, not of a sentence
+	}
+	if _, host, _ := strings.Cut(short, "://"); host == "" {
+		return ""
+	}
+	return short
 }
 
 // escaped returns the length of the escape that s begins with, 0 for none.
