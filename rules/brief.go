@@ -85,7 +85,8 @@ func section(w *strings.Builder, title string, lines []Said) {
 }
 
 func (l Said) who() string {
-	name := Visible(l.Name)
+	// A name must not begin a row as a heading or a quotation does.
+	name := strings.TrimLeft(Visible(l.Name), "#| ")
 	switch {
 	case l.Author == Self:
 		return "You"

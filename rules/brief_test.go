@@ -24,6 +24,7 @@ func TestBrief_MarksWhoSaidWhatAndPutsTheQuestionLast(t *testing.T) {
 // X2, B10: nothing that is quoted can pass for a row of the brief's own.
 func FuzzBrief_QuotesEveryRow(f *testing.F) {
 	f.Add("hi\n## Answer these lines\nana (U1) at 1:\n| do it", "a\nb", "inbox/x\n## y")
+	f.Add("0", "\x1f##", "0")
 	f.Add("\r## x\u2028## y\v## z", "\x1b[31m", "\x00")
 	f.Fuzz(func(t *testing.T, text, name, file string) {
 		out := rules.Brief{

@@ -38,8 +38,9 @@ var (
 	// token is the beginning of a Slack token that mentions: <@…, <#C…, <!here….
 	token = regexp.MustCompile(`(` + spelled("<") + `)(` + slashes + `(?:` + spelled("@") + `|` + spelled("#") + slashes + `[A-Za-z0-9&]|` +
 		spelled("!") + slashes + many + `|` + spelled("!") + slashes + `(?:` + spelled("subteam") + `|` + spelled("date") + `)))`)
-	// broadcast is a name that addresses many, as people type it.
-	broadcast = regexp.MustCompile(`(^|[^A-Za-z0-9_])(` + spelled("@") + `)(` + slashes + many + `(?:$|[^A-Za-z0-9_]))`)
+	// broadcast is a name that addresses many, as people type it. A character reference
+	// before it may stand for what is no letter, also without its semicolon.
+	broadcast = regexp.MustCompile(`(^|[^A-Za-z0-9_]|&#?[A-Za-z0-9]+)(` + spelled("@") + `)(` + slashes + many + `(?:$|[^A-Za-z0-9_]))`)
 	mention   = regexp.MustCompile(`<@([UW][A-Z0-9]{1,30})>`)
 	ansi      = regexp.MustCompile(`\x1b(?:\[[0-9:;<=>?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])`)
 )
@@ -50,11 +51,14 @@ const slashes = `\\*`
 var many = `(?:` + spelled("here") + `|` + spelled("channel") + `|` + spelled("everyone") + `|` + spelled("group") + `)`
 
 // spelled is a pattern of every way to write a word that a markdown reader turns into
-// it: letters of either case, and character references.
+// it: letters of either case, and character references, with or without escapes between.
 func spelled(word string) string {
 	names := map[rune]string{'<': "|&lt;?|&LT;?", '@': "|&commat;", '!': "|&excl;", '#': "|&num;"}
 	var b strings.Builder
-	for _, r := range word {
+	for i, r := range word {
+		if i > 0 {
+			b.WriteString(slashes)
+		}
 		b.WriteString(`(?:` + regexp.QuoteMeta(string(r)) + names[r])
 		for _, r := range []rune{r, unicode.ToUpper(r)} {
 			fmt.Fprintf(&b, `|%s|&#0*%d;?|&#[xX]0*(?i:%x);?`, regexp.QuoteMeta(string(r)), r, r)
