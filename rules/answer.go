@@ -41,10 +41,10 @@ func ParseAnswer(answer string, seats []string) AgentAnswer {
 		return AgentAnswer{Abstained: true}
 	}
 	rest, last := cutLastLine(text)
-	if m := continueLine.FindStringSubmatch(last); m != nil {
+	if m := continueLine.FindStringSubmatch(last); m != nil && strings.TrimSpace(m[1]) != "" {
 		return AgentAnswer{Text: rest, Continue: strings.TrimSpace(m[1])}
 	}
-	if m := handOffLine.FindStringSubmatch(last); m != nil {
+	if m := handOffLine.FindStringSubmatch(last); m != nil && strings.TrimSpace(m[2]) != "" {
 		for _, seat := range seats {
 			if strings.EqualFold(seat, m[1]) {
 				return AgentAnswer{Text: rest, HandOffTo: seat, HandOff: strings.TrimSpace(m[2])}

@@ -40,6 +40,8 @@ func FuzzParseAnswer(f *testing.F) {
 	f.Add("Half done.\n[continue: more]")
 	f.Add("[hand off to trinity: x]")
 	f.Add("[nothing to add]")
+	f.Add("[hand off to trinity: \u0085]")
+	f.Add("[continue: \u00a0]")
 	f.Fuzz(func(t *testing.T, answer string) {
 		a := rules.ParseAnswer(answer, []string{"trinity"})
 		if a.Abstained {
