@@ -108,15 +108,19 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) handler() http.Handler {
+	api, pages, control := http.NewServeMux(), http.NewServeMux(), http.NewServeMux()
+	api.HandleFunc("GET /api/v3/repos/{owner}/{name}/pulls", s.rest(s.listPulls))
+	api.HandleFunc("GET /api/v3/repos/{owner}/{name}/pulls/{number}", s.rest(s.getPull))
+	api.HandleFunc("GET /api/v3/repos/{owner}/{name}/pulls/{number}/reviews", s.rest(s.listReviews))
+	api.HandleFunc("GET /api/v3/repos/{owner}/{name}/commits/{ref}/status", s.rest(s.getStatus))
+	api.HandleFunc("GET /api/v3/repos/{owner}/{name}/commits/{ref}/check-runs", s.rest(s.listCheckRuns))
+	api.HandleFunc("/api/v3/", s.rest(func(*repository, *http.Request) (answer, error) { return answer{}, errNotFound }))
+	pages.HandleFunc("GET /{owner}/{name}/pull/{number}", s.page)
+	s.controlRoutes(control)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v3/repos/{owner}/{name}/pulls", s.rest(s.listPulls))
-	mux.HandleFunc("GET /api/v3/repos/{owner}/{name}/pulls/{number}", s.rest(s.getPull))
-	mux.HandleFunc("GET /api/v3/repos/{owner}/{name}/pulls/{number}/reviews", s.rest(s.listReviews))
-	mux.HandleFunc("GET /api/v3/repos/{owner}/{name}/commits/{ref}/status", s.rest(s.getStatus))
-	mux.HandleFunc("GET /api/v3/repos/{owner}/{name}/commits/{ref}/check-runs", s.rest(s.listCheckRuns))
-	mux.HandleFunc("/api/v3/", s.rest(func(*repository, *http.Request) (answer, error) { return answer{}, errNotFound }))
-	mux.HandleFunc("GET /{owner}/{name}/pull/{number}", s.page)
-	s.controlRoutes(mux)
+	mux.Handle("/api/v3/", api)
+	mux.Handle("/_control/", control)
+	mux.Handle("/", pages)
 	return mux
 }
 
