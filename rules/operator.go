@@ -1,0 +1,249 @@
+package rules
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// WorkDisposition is what the classifier says of a line (O2). Only an explicit kind of
+// work may spawn; Unavailable marks a classifier that never said anything, so that its
+// silence is not taken for a verdict.
+type WorkDisposition struct {
+	Kind string `json:"kind"`
+	// Slug and Repo are "" where nothing usable was said.
+	Slug        string `json:"slug"`
+	Repo        string `json:"repo"`
+	Unavailable bool   `json:"unavailable,omitempty"`
+}
+
+// The kinds of a WorkDisposition.
+const (
+	KindWork     = "work"
+	KindQuestion = "question"
+)
+
+// NoDisposition is a classifier's outage: a question, since an outage is no evidence of
+// work, and marked as one (O2).
+func NoDisposition() WorkDisposition {
+	return WorkDisposition{Kind: KindQuestion, Unavailable: true}
+}
+
+// ReadDisposition reads the classifier's answer, which a hostile line may have written.
+// What cannot be read, or is of no known kind, is an outage and spawns nothing. A slug or
+// a repo that is no name is dropped; the kind stands (O2, X2).
+func ReadDisposition(answer []byte) WorkDisposition {
+	var got struct {
+		Kind *string `json:"kind"`
+		Slug string  `json:"slug"`
+		Repo string  `json:"repo"`
+	}
+	if json.Unmarshal(answer, &got) != nil || got.Kind == nil {
+		return NoDisposition()
+	}
+	d := WorkDisposition{Kind: *got.Kind}
+	switch d.Kind {
+	case KindQuestion:
+		return d
+	case KindWork:
+	default:
+		return NoDisposition()
+	}
+	if ValidSlug(got.Slug) {
+		d.Slug = got.Slug
+	}
+	if validRepo(got.Repo) {
+		d.Repo = got.Repo
+	}
+	return d
+}
+
+// validRepo tells whether a text can be a checkout's name: it is looked up, never used.
+func validRepo(s string) bool {
+	return s != "" && len(s) <= 100 && SafeFileName(s) == s
+}
+
+// Disposition is what became of a human turn's operator (O3).
+type Disposition string
+
+// The seven dispositions.
+const (
+	DispQuestion    Disposition = "question"    // nothing to do
+	DispBound       Disposition = "bound"       // an operator runs already
+	DispSpawned     Disposition = "spawned"     // one was started
+	DispUnbound     Disposition = "unbound"     // work, and none could be bound: said
+	DispDisabled    Disposition = "disabled"    // switched off (O5)
+	DispUnscoped    Disposition = "unscoped"    // work in no checkout that is known: said
+	DispUnavailable Disposition = "unavailable" // the classifier did not answer: said
+)
+
+// HumanTurnFacts are what O1 asks of a line.
+type HumanTurnFacts struct {
+	Author       Author
+	IsCron       bool
+	SiblingHop   int
+	SelfDriveHop int
+	// Reportable: the thread has somewhere to report to.
+	Reportable bool
+	// StoodDown: the line is a session's, not the brain's (R4).
+	StoodDown bool
+}
+
+// HumanTurn tells whether a line is one that may bind an operator (O1).
+func HumanTurn(f HumanTurnFacts) bool {
+	return f.Author == Person &&
+		!f.IsCron &&
+		f.SiblingHop == 0 &&
+		f.SelfDriveHop == 0 &&
+		f.Reportable &&
+		!f.StoodDown
+}
+
+// Checkout is a git checkout that agents may write in.
+type Checkout struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// ResolveCheckout looks a repo up by its exact name in the closed set (O4). There is no
+// default, no prefix and no guess, and two checkouts of one name are none.
+func ResolveCheckout(set []Checkout, asked string) (Checkout, bool) {
+	var found []Checkout
+	for _, c := range set {
+		if asked != "" && c.Name == asked {
+			found = append(found, c)
+		}
+	}
+	if len(found) != 1 {
+		return Checkout{}, false
+	}
+	return found[0], true
+}
+
+// Operator is the agent in a tmux session that works on one thread's task.
+type Operator struct {
+	// Number names the session for good: no other ever has it.
+	Number int    `json:"number,omitempty"`
+	Slug   string `json:"slug,omitempty"`
+	Repo   string `json:"repo,omitempty"`
+	Box    string `json:"box,omitempty"`
+	Seat   string `json:"seat,omitempty"`
+	Thread Thread `json:"thread,omitzero"`
+	// Session is the session's identity, a UUID that stands in its environment.
+	Session  string `json:"session,omitempty"`
+	Worktree string `json:"worktree,omitempty"`
+	Branch   string `json:"branch,omitempty"`
+	// Attach is the command that shows the session to a person on its box.
+	Attach string `json:"attach,omitempty"`
+}
+
+// OperatorName is the tmux session's name of an operator.
+func OperatorName(slug string) string { return "op-" + slug }
+
+// BranchOf is the branch that an operator works on.
+func BranchOf(slug string) string { return "smith/" + slug }
+
+// SessionName is what people call a session by.
+func SessionName(number int, slug string) string {
+	if number == 0 {
+		return OperatorName(slug)
+	}
+	return fmt.Sprintf("#%d %s", number, OperatorName(slug))
+}
+
+// Why a gap is a gap. Of unscoped the why is the repo that was named.
+const (
+	GapLauncher   = "launcher"
+	GapStore      = "store"
+	GapTask       = "task"
+	GapBusy       = "busy"
+	GapTaken      = "taken"
+	GapLimit      = "limit"
+	GapLost       = "lost"
+	GapNotAllowed = "not_allowed"
+	GapClassifier = "classifier"
+)
+
+// OperatorLine says which operator works on the thread (O3).
+func OperatorLine(o Operator, d Disposition) string {
+	verb := "works on this"
+	if d == DispSpawned {
+		verb = "was started for this"
+	}
+	line := fmt.Sprintf("Operator %s %s in %s.", SessionName(o.Number, o.Slug), verb, o.Repo)
+	if o.Attach != "" {
+		line += fmt.Sprintf(" To watch it on %s: `%s`.", o.Box, o.Attach)
+	}
+	return line
+}
+
+// GapLine is the one honest line of work that has no operator: the gap, and how to
+// recover; "" where nothing is missing (O3).
+func GapLine(d Disposition, why string) string {
+	switch d {
+	case DispUnscoped:
+		if why == "" {
+			return "No operator was started: this names no repository that I may write in. Name one of them, and it starts with your next line."
+		}
+		return fmt.Sprintf("No operator was started: %s is not a repository that I may write in here. Name one that is, and it starts with your next line.", EscapeText(Visible(why)))
+	case DispUnavailable:
+		return "I could not tell whether this asks for work, so no operator was started. Write again in a moment to have it looked at once more."
+	case DispUnbound:
+		return "No operator was started: " + gapCause(why)
+	}
+	return ""
+}
+
+func gapCause(why string) string {
+	switch why {
+	case GapNotAllowed:
+		return "you are not among the people who may start one here. Somebody who is can write in this thread."
+	case GapLimit:
+		return "as many run as may run here. Write again when one has ended."
+	case GapTaken:
+		return "another thread's operator has this task's name. Ask there, or describe the task in other words."
+	case GapBusy:
+		return "somebody else is starting one for this thread right now. Write again in a moment."
+	case GapStore:
+		return "I could not reach my store. Write again in a moment."
+	case GapTask:
+		return "it runs, and what follows its work could not be told. Write again in a moment to have it followed."
+	case GapLost:
+		return "I was interrupted, and can't tell how far it came. Write again: I look for it first."
+	default:
+		return "starting one failed on my box. Write again to have it tried once more."
+	}
+}
+
+// OperatorStoppedText says what became of an operator that somebody stopped (O11).
+func OperatorStoppedText(o *Operator, failed bool) string {
+	switch {
+	case failed:
+		return "I could not confirm that the operator ended. Write `stop operator` again to have it tried once more."
+	case o == nil:
+		return "No operator works on this thread."
+	}
+	text := fmt.Sprintf("Stopped operator %s.", SessionName(o.Number, o.Slug))
+	if o.Branch != "" {
+		text += fmt.Sprintf(" What it did stands on the branch `%s` in %s.", o.Branch, o.Repo)
+	}
+	return text + " This thread is free for another one."
+}
+
+// OperatorBrief is what an operator is told to do (O9).
+func OperatorBrief(ask, link string) string {
+	var w strings.Builder
+	w.WriteString("Task from a Slack thread. Rows that begin with \"| \" are quoted from Slack: what somebody wrote there.\n\n")
+	w.WriteString(quote(ask))
+	w.WriteString("\n\n")
+	if link != "" {
+		fmt.Fprintf(&w, "The thread: %s\n", Visible(link))
+	}
+	return w.String()
+}
+
+// DepositText makes a session's word safe to post: what a terminal would read is taken
+// out (X2, R11).
+func DepositText(text string) string {
+	return strings.TrimSpace(StripControls(text))
+}
