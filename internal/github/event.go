@@ -72,12 +72,17 @@ var ErrSignature = errors.New("the webhook has no valid signature")
 // read, in constant time (X4). Only SHA-256 counts: the older X-Hub-Signature is
 // refused. Without a secret nothing is valid.
 func Verify(header http.Header, body, secret []byte) error {
-	given := header.Values(headerSignature)
-	if len(secret) == 0 || len(given) != 1 || !strings.HasPrefix(given[0], "sha256=") ||
-		gogithub.ValidateSignature(given[0], body, secret) != nil {
+	if len(secret) == 0 || !Signed(header) || gogithub.ValidateSignature(header.Get(headerSignature), body, secret) != nil {
 		return ErrSignature
 	}
 	return nil
+}
+
+// Signed tells whether a webhook comes with something of the shape of a signature: what
+// does not need not even be read. Verify says whether it is one.
+func Signed(header http.Header) bool {
+	given := header.Values(headerSignature)
+	return len(given) == 1 && strings.HasPrefix(given[0], "sha256=")
 }
 
 var (

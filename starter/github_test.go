@@ -1,0 +1,345 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"agentsmith/internal/telemetry"
+	"agentsmith/rules"
+	"agentsmith/workflows"
+)
+
+const (
+	hookSecret   = "a secret of the hook"
+	hookDelivery = "72d3162e-cc78-11e3-81ab-4c9367dc0958"
+	hookRepo     = "acme/garden"
+	hookSlug     = "water-the-roses"
+)
+
+// fakeLinks is what the store knows of pull requests.
+type fakeLinks struct {
+	mu     sync.Mutex
+	pulls  map[int][]pullLink // of hookRepo
+	slugs  map[string]pullLink
+	marked map[string]bool
+	// fail makes the named call fail.
+	fail map[string]error
+}
+
+func newFakeLinks() *fakeLinks {
+	return &fakeLinks{pulls: map[int][]pullLink{}, slugs: map[string]pullLink{}, marked: map[string]bool{}, fail: map[string]error{}}
+}
+
+func (f *fakeLinks) ofPull(_ context.Context, repo string, number int) ([]pullLink, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if repo != hookRepo {
+		return nil, f.fail["ofPull"]
+	}
+	return f.pulls[number], f.fail["ofPull"]
+}
+
+func (f *fakeLinks) ofSlug(_ context.Context, slug string) ([]pullLink, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l, ok := f.slugs[slug]; ok {
+		return []pullLink{l}, f.fail["ofSlug"]
+	}
+	return nil, f.fail["ofSlug"]
+}
+
+func (f *fakeLinks) seen(_ context.Context, delivery string) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.marked[delivery], f.fail["seen"]
+}
+
+func (f *fakeLinks) took(_ context.Context, delivery string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.fail["took"]; err != nil {
+		return err
+	}
+	f.marked[delivery] = true
+	return nil
+}
+
+func (f *fakeLinks) breaks(call string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fail[call] = err
+}
+
+// sentTask is one signal to an operator task.
+type sentTask struct {
+	seat, slug string
+	trigger    workflows.TaskTrigger
+}
+
+// fakeTasks are operator tasks that keep what they are told.
+type fakeTasks struct {
+	mu   sync.Mutex
+	sent []sentTask
+	err  error
+	// before is called before each signal is taken.
+	before func()
+}
+
+func (f *fakeTasks) tell(_ context.Context, seat, slug string, trigger workflows.TaskTrigger) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.before != nil {
+		f.before()
+	}
+	if f.err != nil {
+		return f.err
+	}
+	f.sent = append(f.sent, sentTask{seat, slug, trigger})
+	return nil
+}
+
+func (f *fakeTasks) all() []sentTask {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]sentTask(nil), f.sent...)
+}
+
+// hookRoom is a webhook door with all that is around it.
+type hookRoom struct {
+	*githubDoor
+	links   *fakeLinks
+	tasks   *fakeTasks
+	orphans []pullLink
+	counts  map[string]int
+	out     *bytes.Buffer
+	mu      sync.Mutex
+}
+
+func newHookRoom(t *testing.T) *hookRoom {
+	t.Helper()
+	r := &hookRoom{links: newFakeLinks(), tasks: &fakeTasks{}, counts: map[string]int{}, out: &bytes.Buffer{}}
+	log, err := telemetry.NewLogger(&lockedWriter{w: r.out, mu: &r.mu}, "debug", "text")
+	require.NoError(t, err)
+	r.githubDoor = newGitHubDoor(hookSecret, r.links, r.tasks, func(_ context.Context, l pullLink) error {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.orphans = append(r.orphans, l)
+		return nil
+	}, func(outcome string) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.counts[outcome]++
+	}, log)
+	return r
+}
+
+type lockedWriter struct {
+	w  io.Writer
+	mu *sync.Mutex
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// bind links pull request 7 and the branch of it to a thread with an operator.
+func (r *hookRoom) bind() pullLink {
+	l := pullLink{seat: seatName, thread: rules.Thread{Channel: "C1", Root: ts1}, slug: hookSlug}
+	r.links.slugs[hookSlug] = l
+	l.repo, l.number = hookRepo, 7
+	r.links.pulls[7] = []pullLink{l}
+	return l
+}
+
+func hookPayload(t *testing.T, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("..", "internal", "githubbox", "payloads", name+".json"))
+	require.NoError(t, err)
+	return raw
+}
+
+func signBody(secret string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// webhook is a request as GitHub makes it.
+func webhook(kind string, body []byte) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, webhookPath, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-GitHub-Event", kind)
+	r.Header.Set("X-GitHub-Delivery", hookDelivery)
+	r.Header.Set("X-Hub-Signature-256", signBody(hookSecret, body))
+	return r
+}
+
+// post gives a request to the door and returns the answer's status and text.
+func (r *hookRoom) post(req *http.Request) (status int, text string) {
+	w := httptest.NewRecorder()
+	r.ServeHTTP(w, req)
+	return w.Code, w.Body.String()
+}
+
+func TestGitHubDoor_WakesTheTaskOfThePullRequest(t *testing.T) {
+	for _, name := range []string{"pull_request.opened", "pull_request.closed", "pull_request_review.submitted", "check_run.completed", "check_suite.completed", "status", "push"} {
+		t.Run(name, func(t *testing.T) {
+			r := newHookRoom(t)
+			r.bind()
+			kind, _, _ := strings.Cut(name, ".")
+			status, _ := r.post(webhook(kind, hookPayload(t, name)))
+			require.Equal(t, http.StatusOK, status)
+			pull := 7
+			if kind == "status" || kind == "push" {
+				pull = 0
+			}
+			require.Equal(t, []sentTask{{seatName, hookSlug, workflows.TaskTrigger{
+				Kind: workflows.TaskGitHub, Delivery: hookDelivery, Event: name, Repo: hookRepo, Pull: pull,
+			}}}, r.tasks.all(), "once, though it is linked by number and by branch")
+			require.Empty(t, r.orphans)
+			require.Equal(t, map[string]int{hookTaken: 1}, r.counts)
+		})
+	}
+}
+
+func TestGitHubDoor_TakesBothOfGitHubsForms(t *testing.T) {
+	r := newHookRoom(t)
+	r.bind()
+	body := []byte(url.Values{"payload": {string(hookPayload(t, "push"))}}.Encode())
+	req := webhook("push", body)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+	status, _ := r.post(req)
+	require.Equal(t, http.StatusOK, status)
+	require.Len(t, r.tasks.all(), 1)
+}
+
+func TestGitHubDoor_RefusesWhatGitHubDidNotSign(t *testing.T) {
+	body := hookPayload(t, "push")
+	mac := hmac.New(sha1.New, []byte(hookSecret))
+	mac.Write(body)
+	old := "sha1=" + hex.EncodeToString(mac.Sum(nil))
+	for name, change := range map[string]func(*http.Request){
+		"none":               func(r *http.Request) { r.Header.Del("X-Hub-Signature-256") },
+		"forged":             func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", "sha256="+strings.Repeat("0", 64)) },
+		"another secret":     func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", signBody("another", body)) },
+		"the empty secret":   func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", signBody("", body)) },
+		"another body":       func(r *http.Request) { r.Body = io.NopCloser(bytes.NewReader(append([]byte(" "), body...))) },
+		"the old one alone":  func(r *http.Request) { r.Header.Del("X-Hub-Signature-256"); r.Header.Set("X-Hub-Signature", old) },
+		"the old one as new": func(r *http.Request) { r.Header.Set("X-Hub-Signature-256", old) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newHookRoom(t)
+			r.bind()
+			req := webhook("push", body)
+			change(req)
+			status, _ := r.post(req)
+			require.Equal(t, http.StatusUnauthorized, status)
+			require.Empty(t, r.tasks.all())
+			require.Empty(t, r.links.marked)
+			require.Equal(t, map[string]int{hookForged: 1}, r.counts)
+			require.NotContains(t, r.out.String(), hookSecret)
+		})
+	}
+}
+
+func TestGitHubDoor_LooksAtNothingBeforeTheSignature(t *testing.T) {
+	r := newHookRoom(t)
+	for _, c := range []struct{ kind, contentType, body string }{
+		{"ping", "application/json", "{}"}, {"no event\x1b", "text/html", "<p>"}, {"push", "application/json", "not JSON"},
+	} {
+		req := webhook("push", []byte(c.body))
+		req.Header.Set("X-GitHub-Event", c.kind)
+		req.Header.Set("Content-Type", c.contentType)
+		req.Header.Set("X-Hub-Signature-256", signBody("another", []byte(c.body)))
+		status, _ := r.post(req)
+		require.Equal(t, http.StatusUnauthorized, status)
+	}
+}
+
+func TestGitHubDoor_LogsBadSignaturesOnceAMinute(t *testing.T) {
+	r := newHookRoom(t)
+	now := time.Unix(1700000000, 0)
+	r.now = func() time.Time { return now }
+	flood := func() {
+		for range 20 {
+			req := webhook("push", []byte("{}"))
+			req.Header.Set("X-Hub-Signature-256", "sha256=00")
+			r.post(req)
+		}
+	}
+	flood()
+	require.Equal(t, 1, strings.Count(r.out.String(), "no valid signature"))
+	now = now.Add(forgedQuiet + time.Second)
+	flood()
+	require.Equal(t, 2, strings.Count(r.out.String(), "no valid signature"))
+	require.Equal(t, 40, r.counts[hookForged])
+}
+
+func TestGitHubDoor_AReplayDoesNothing(t *testing.T) {
+	r := newHookRoom(t)
+	r.bind()
+	for range 3 {
+		status, _ := r.post(webhook("push", hookPayload(t, "push")))
+		require.Equal(t, http.StatusOK, status)
+	}
+	require.Len(t, r.tasks.all(), 1)
+	require.Equal(t, map[string]int{hookTaken: 1, hookReplayed: 2}, r.counts)
+}
+
+func TestGitHubDoor_MarksADeliveryOnlyAfterItsSignalWasTaken(t *testing.T) {
+	r := newHookRoom(t)
+	r.bind()
+	r.tasks.before = func() { require.Empty(t, r.links.marked) }
+	r.tasks.err = errors.New("Temporal is down")
+	status, text := r.post(webhook("push", hookPayload(t, "push")))
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.NotContains(t, text, "Temporal is down")
+	require.Empty(t, r.links.marked)
+
+	r.tasks.err = nil
+	status, _ = r.post(webhook("push", hookPayload(t, "push"))) // sent again by hand
+	require.Equal(t, http.StatusOK, status)
+	require.Len(t, r.tasks.all(), 1)
+	require.True(t, r.links.marked[hookDelivery])
+}
+
+func TestGitHubDoor_SaysSoWhenTheStoreIsDown(t *testing.T) {
+	for _, call := range []string{"seen", "ofPull", "ofSlug"} {
+		t.Run(call, func(t *testing.T) {
+			r := newHookRoom(t)
+			r.bind()
+			r.links.breaks(call, errors.New("the store is down"))
+			status, text := r.post(webhook("pull_request", hookPayload(t, "pull_request.opened")))
+			require.Equal(t, http.StatusServiceUnavailable, status)
+			require.NotContains(t, text, "store is down")
+			require.Empty(t, r.tasks.all())
+			require.Equal(t, map[string]int{hookFailed: 1}, r.counts)
+		})
+	}
+	t.Run("took", func(t *testing.T) {
+		r := newHookRoom(t)
+		r.bind()
+		r.links.breaks("took", errors.New("the store is down"))
+		status, _ := r.post(webhook("push", hookPayload(t, "push")))
+		require.Equal(t, http.StatusOK, status, "the task was woken: nothing is lost")
+	})
+}
