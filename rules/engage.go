@@ -118,7 +118,7 @@ type Engagement struct {
 func Engage(line Line, author Author, self SeatIdentity, mentioned bool, f ThreadFacts) Engagement {
 	e := Engagement{State: Noted, Mentioned: mentioned || line.Mentions(self.BotUser)}
 	e.Stop = StopsHere(line, author, self, f)
-	if !e.Stop && !engages(line, author, self, e.Mentioned, f) {
+	if !e.Stop && !StopsOperatorHere(line, author, self, f) && !engages(line, author, self, e.Mentioned, f) {
 		return e
 	}
 	e.State = Owed

@@ -9,5 +9,13 @@ const InlineText = 256 << 10
 // a run id: that changes when a workflow is reset.
 func TurnID(seat, channel, ts string) string { return seat + "/" + channel + "/" + ts }
 
+// SweepID names the one line that says what the retrofit sweep bound to a thread.
+func SweepID(seat, channel, ts, eventTS string) string {
+	return TurnID(seat, channel, ts) + "/sweep/" + eventTS
+}
+
+// PhasesID names the message that shows a thread's phases (P3).
+func PhasesID(seat, channel, root string) string { return TurnID(seat, channel, root) + "/phases" }
+
 // StopID names the one line that says what a stop did (D4).
 func StopID(seat, channel, eventTS string) string { return TurnID(seat, channel, eventTS) + "/stop" }

@@ -185,7 +185,7 @@ func GapLine(d Disposition, why string) string {
 		if why == "" {
 			return "No operator was started: this names no repository that I may write in. Name one of them, and it starts with your next line."
 		}
-		return fmt.Sprintf("No operator was started: %s is not a repository that I may write in here. Name one that is, and it starts with your next line.", EscapeText(Visible(why)))
+		return fmt.Sprintf("No operator was started: %s is not a repository that I may write in here. Name one that is, and it starts with your next line.", code(why))
 	case DispUnavailable:
 		return "I could not tell whether this asks for work, so no operator was started. Write again in a moment to have it looked at once more."
 	case DispUnbound:
@@ -246,4 +246,41 @@ func OperatorBrief(ask, link string) string {
 // out (X2, R11).
 func DepositText(text string) string {
 	return strings.TrimSpace(StripControls(text))
+}
+
+// UnsureText tells of a line that may or may not have reached the operator (R10).
+func UnsureText(o Operator, line string) string {
+	line = Visible(line)
+	if runes := []rune(line); len(runes) > 80 {
+		line = string(runes[:80]) + "…"
+	}
+	return fmt.Sprintf("I can't tell whether operator %s got this line, so it is not sent again: %s", SessionName(o.Number, o.Slug), code(line))
+}
+
+// BlockedText tells that an operator waits for a person (O10).
+func BlockedText(o Operator) string {
+	text := fmt.Sprintf("Operator %s waits for a person: a dialog is open in its terminal, and I don't answer those.", SessionName(o.Number, o.Slug))
+	if o.Attach != "" {
+		text += fmt.Sprintf(" On %s: `%s`.", o.Box, o.Attach)
+	}
+	return text
+}
+
+// DeadText tells that an operator's session is gone (O10).
+func DeadText(o Operator) string {
+	return fmt.Sprintf("Operator %s has ended before its work was done. Its branch and worktree stand; your next line that asks for work starts it again there.", SessionName(o.Number, o.Slug))
+}
+
+// TaskOverText is the final line of a task, "" where somebody else has said it (O10).
+func TaskOverText(o Operator, why string, f PhaseFacts) string {
+	name := SessionName(o.Number, o.Slug)
+	switch why {
+	case "merged":
+		return strings.TrimSpace(fmt.Sprintf("Operator %s is done: #%d is merged. %s", name, f.Pull, f.PullURL))
+	case "closed":
+		return strings.TrimSpace(fmt.Sprintf("Operator %s is done: #%d was closed without a merge. %s", name, f.Pull, f.PullURL))
+	case "gave_up":
+		return fmt.Sprintf("I stopped following operator %s: its session has been gone for too long. Its branch stands; ask for the work again to start anew.", name)
+	}
+	return ""
 }

@@ -13,7 +13,14 @@ const StopReaction = "x"
 // (D4): any case, trailing punctuation, any white space, quoted or emphasised or
 // not, with or without a mention of the seat in front. A mention of somebody else
 // in front makes it a word to somebody else.
-func IsStop(text, seatUser string) bool {
+func IsStop(text, seatUser string) bool { return isWord(text, seatUser, "stop") }
+
+// IsStopOperator tells whether a text is the line that ends a thread's operator (O11),
+// read as IsStop reads the stop word.
+func IsStopOperator(text, seatUser string) bool { return isWord(text, seatUser, "stop operator") }
+
+// isWord tells whether a text is these words and nothing else.
+func isWord(text, seatUser, want string) bool {
 	text = trimBlank(text)
 	if mention, rest, ok := leadingMention(text); ok {
 		if seatUser == "" || mention != seatUser {
@@ -23,14 +30,23 @@ func IsStop(text, seatUser string) bool {
 	}
 	text = strings.TrimLeftFunc(Unescape(text), func(r rune) bool { return blank(r) || opening(r) })
 	text = strings.TrimRightFunc(text, func(r rune) bool { return blank(r) || unicode.IsPunct(r) || opening(r) })
-	return strings.EqualFold(text, "stop")
+	return strings.EqualFold(strings.Join(strings.FieldsFunc(text, blank), " "), want)
 }
 
 // StopsHere tells whether a stop word typed by author has something to stop here: in
 // a DM, in a thread that the seat takes part in, or said to the seat. Elsewhere it is
 // a word among people. An edit into "stop" stops nothing.
 func StopsHere(line Line, author Author, self SeatIdentity, f ThreadFacts) bool {
-	return author == Person && line.EditedTS == "" && IsStop(line.Text, self.BotUser) &&
+	return IsStop(line.Text, self.BotUser) && saidHere(line, author, self, f)
+}
+
+// StopsOperatorHere tells the same of the line that ends the thread's operator (O11).
+func StopsOperatorHere(line Line, author Author, self SeatIdentity, f ThreadFacts) bool {
+	return IsStopOperator(line.Text, self.BotUser) && saidHere(line, author, self, f)
+}
+
+func saidHere(line Line, author Author, self SeatIdentity, f ThreadFacts) bool {
+	return author == Person && line.EditedTS == "" &&
 		(line.InDM() || line.Mentions(self.BotUser) || f.TakesPart(self.Name))
 }
 

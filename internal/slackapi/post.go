@@ -71,6 +71,25 @@ func (c *Client) Post(ctx context.Context, r PostRequest) (string, error) {
 	return ts, err
 }
 
+// Edit gives a message of ours another text, under the name that it has: r is the whole
+// of it, as for Post. Repeating it changes nothing. Errors: *RateLimited, *Rejected,
+// ErrAmbiguous, ErrDeadCredentials.
+func (c *Client) Edit(ctx context.Context, ts string, r PostRequest) error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	opts := []slack.MsgOption{
+		slack.MsgOptionText(r.text(), false),
+		slack.MsgOptionMetadata(r.metadata()),
+		slack.MsgOptionBlocks(r.blocks()...),
+	}
+	_, err := c.call(ctx, "chat.update", func(ctx context.Context, api *slack.Client) error {
+		_, _, _, err := api.UpdateMessageContext(ctx, r.Channel, ts, opts...)
+		return err
+	})
+	return err
+}
+
 func (c *Client) send(ctx context.Context, r PostRequest, blocks []slack.Block) (string, error) {
 	text := r.text()
 	if blocks == nil && r.Footer != "" {
