@@ -21,18 +21,23 @@ func options(toClose, toStart, start, beat int) workflow.ActivityOptions {
 func TestPart_TakesTheExpectedStrandOnly(t *testing.T) {
 	p := part{found: true, event: 11, old: &call{Command: Command{Name: "A"}}, branch: &call{Command: Command{Name: "B"}}}
 	for _, c := range []struct {
-		o    Outcome
-		fits bool
+		o      Outcome
+		parted int64
+		fits   bool
 	}{
-		{Outcome{Event: 11}, true},
-		{Outcome{Event: 17, Command: "ScheduleActivityTask B"}, true},
-		{Outcome{Event: 17, Reason: "the history has ActivityTaskScheduled A"}, true},
-		{Outcome{Event: 17, Command: "ScheduleActivityTask C"}, false},
-		{Outcome{Event: 17}, false},
+		{Outcome{Event: 11}, 0, true},
+		{Outcome{Event: 17, Command: "ScheduleActivityTask B"}, 0, true},
+		{Outcome{Event: 17, Reason: "the history has ActivityTaskScheduled A"}, 0, true},
+		{Outcome{Event: 17, Command: "ScheduleActivityTask C"}, 0, false},
+		{Outcome{Event: 17}, 0, false},
+		{Outcome{Event: 17}, 17, false},
+		{Outcome{Event: 17}, 14, false},
+		{Outcome{Event: 17}, 11, true},
+		{Outcome{Event: 5}, 11, false},
 	} {
-		require.Equal(t, c.fits, p.fits(c.o), "%+v", c.o)
+		require.Equal(t, c.fits, p.fits(c.o, c.parted), "%+v", c)
 	}
-	require.False(t, part{}.fits(Outcome{}))
+	require.False(t, part{}.fits(Outcome{}, 0))
 }
 
 // Timeouts that the code leaves out are filled in as the server does it.

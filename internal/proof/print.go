@@ -161,6 +161,9 @@ func (r Row) ungated() string {
 	if r.Branch != "" {
 		s += ", branch: " + r.Branch
 	}
+	if r.Parted != 0 && r.Parted != r.Ungated.Event {
+		s += fmt.Sprintf(", parted at event %d", r.Parted)
+	}
 	return s
 }
 

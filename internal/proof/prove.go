@@ -50,6 +50,9 @@ type Row struct {
 	// OldEvent is what the old code left where the branch would begin; Branch is what the
 	// new code gives there.
 	OldEvent, Branch string
+	// Parted is the event at which the ungated replay's calls part from the history; the SDK
+	// may notice at a later one.
+	Parted int64
 	// Instrument: the specimen can tell.
 	Instrument bool
 	// Gated is the replay as the code is, Ungated the one without the gate.

@@ -40,13 +40,16 @@ func (p *Prover) row(ctx context.Context, g Gate, s Specimen, past *past, base *
 	row.Answer = asked[0].Answer
 	ungated, o := p.once(s.History, setup{controls: []Control{GateRemoved(g.ID)}}, own(s.History))
 	row.Ungated = o
+	if o.Verdict == Stranded {
+		row.Parted = divergence(past, ungated.calls)
+	}
 	part := parting(past, base, ungated, asked[0])
 	row.OldEvent, row.Branch = part.oldEvent(), part.branchName()
 	old := !slices.ContainsFunc(asked, func(c Consult) bool { return c.Answer >= newest })
 	row.BranchAbsent = row.MarkerAbsent && old && part.branchUnseen(past, base)
 	row.Older = row.MarkerAbsent && row.BranchAbsent && knows != Knows
 	row.Instrument = old && part.event != 0
-	strands := o.Code == NonDeterminism && part.fits(o)
+	strands := o.Code == NonDeterminism && part.fits(o, row.Parted)
 	row.Proved = row.Older && row.Instrument && gated.Verdict == Green && !gated.Sometimes() && strands
 	row.Why = row.missing(part, old, strands)
 	return row, nil
@@ -160,12 +163,15 @@ func (p part) branchUnseen(past *past, gated *run) bool {
 	})
 }
 
-// fits tells whether a strand is the one that the branch must make: at its event, or by its command.
-func (p part) fits(o Outcome) bool {
+// fits tells whether a strand is the one that the branch must make: at its event, or by
+// its command. The SDK often names a later event: where a command of the same kind stood,
+// it goes on with that one's result until its state machines meet an event that nothing
+// leads to. Then the calls themselves must part from the history at the branch's event.
+func (p part) fits(o Outcome, parted int64) bool {
 	if !p.found {
 		return false
 	}
-	if o.Event == p.event {
+	if o.Event == p.event || parted == p.event && o.Event > p.event {
 		return true
 	}
 	for _, c := range []*call{p.branch, p.old} {
