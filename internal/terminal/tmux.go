@@ -1,0 +1,137 @@
+// Package terminal runs operators: agent CLIs in tmux sessions, each in a git worktree
+// of its own (O7, O9), and types into them (R10).
+//
+// A session is recognised by what stands in its environment, never by its name alone
+// (X5). Everything that asks whether a thread has an operator asks tmux, by Check.
+package terminal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"agentsmith/rules"
+)
+
+// tmuxPatience is how long one tmux command may take; they take milliseconds.
+const tmuxPatience = 20 * time.Second
+
+// Tmux is a tmux server, running or not. It is safe for concurrent use.
+type Tmux struct {
+	// Command is the program; "" is "tmux".
+	Command string
+	// Socket tells the server from a person's own: a name (tmux -L), or a path (tmux -S)
+	// where it holds a "/".
+	Socket string
+}
+
+// TmuxError is a tmux command that failed.
+type TmuxError struct {
+	// Command is the tmux command's name; its arguments may hold what people wrote.
+	Command string
+	// Code is tmux's exit code, -1 when it did not exit by itself.
+	Code int
+	// Message is what tmux printed on its standard error, without control characters.
+	Message string
+	Err     error
+}
+
+// Error says which command failed, and what tmux said.
+func (e *TmuxError) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("tmux %s: %v: %s", e.Command, e.Err, e.Message))
+}
+
+// Unwrap returns what the operating system or the context said.
+func (e *TmuxError) Unwrap() error { return e.Err }
+
+// Run runs ONE tmux command and returns its standard output. Every argument reaches
+// tmux as it is: none is a separator of commands, whatever it ends with. The error is
+// a *TmuxError.
+//
+// The program gets next to nothing of this process's environment: a server that it has
+// to start would keep that, and hand it to every session (X3). Nor is a person's own
+// tmux.conf read.
+func (t Tmux) Run(ctx context.Context, stdin []byte, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, tmuxPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, t.command(), append(t.server(), literal(args)...)...)
+	cmd.Env = bareEnv()
+	cmd.Stdin = bytes.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		e := &TmuxError{Code: -1, Message: clip(rules.Visible(errs.String()), 500), Err: err}
+		if len(args) > 0 {
+			e.Command = args[0]
+		}
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			e.Code = exit.ExitCode()
+		}
+		if ctx.Err() != nil {
+			e.Err = errors.Join(err, ctx.Err())
+		}
+		return out.String(), e
+	}
+	return out.String(), nil
+}
+
+func (t Tmux) command() string {
+	if t.Command == "" {
+		return "tmux"
+	}
+	return t.Command
+}
+
+// server is the part of the command line that says which server is meant.
+func (t Tmux) server() []string {
+	if strings.Contains(t.Socket, "/") {
+		return []string{"-f", os.DevNull, "-S", t.Socket}
+	}
+	return []string{"-f", os.DevNull, "-L", t.Socket}
+}
+
+// literal keeps tmux from taking the end of an argument for the end of a command: it
+// cuts at every argument that ends with ";", wherever that came from (X2).
+func literal(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if head, ok := strings.CutSuffix(a, ";"); ok {
+			a = head + `\;`
+		}
+		out[i] = a
+	}
+	return out
+}
+
+// bareEnv is all that a program of ours needs of the environment to run.
+func bareEnv() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C.UTF-8", "TERM=xterm-256color"}
+}
+
+func clip(s string, bytes int) string {
+	if len(s) > bytes {
+		return strings.ToValidUTF8(s[:bytes], "") + "…"
+	}
+	return s
+}
+
+// gone tells whether tmux refused because there is no such server, session or pane.
+func gone(err error) bool {
+	var e *TmuxError
+	if !errors.As(err, &e) || e.Code != 1 {
+		return false
+	}
+	for _, said := range []string{"no server running", "error connecting to", "can't find", "no current target", "no such", "server exited", "lost server"} {
+		if strings.Contains(e.Message, said) {
+			return true
+		}
+	}
+	return false
+}
