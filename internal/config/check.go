@@ -34,6 +34,9 @@ func (l *loader) check(c *Config) {
 	l.checkAccess(c)
 	l.checkLimits(c)
 	l.checkAgent(c)
+	l.checkOperators(c)
+	l.checkClassifier(c)
+	l.checkGitHub(c)
 	l.checkListen(c)
 	l.checkSchedules(c)
 	oneOf(&l.finding, "log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -97,22 +100,30 @@ func (l *loader) checkRoot(c *Config, i int, root, home string) {
 }
 
 func (l *loader) checkSlack(c *Config) {
-	u, err := url.Parse(c.Slack.APIURL)
-	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		l.add("slack.api_url", "slack.api_url must be a plain http(s) address, such as https://slack.com/api/")
-	} else if !strings.HasSuffix(c.Slack.APIURL, "/") {
-		l.add("slack.api_url", `slack.api_url must end with "/": write %q`, c.Slack.APIURL+"/")
-	} else if u.Scheme == "http" && !loopback(u.Hostname()) {
-		l.add("slack.api_url", "slack.api_url would send tokens unencrypted to %s; write https://", short(u.Host))
-	}
+	l.apiURL("slack.api_url", c.Slack.APIURL, "https://slack.com/api/")
 	l.between("slack.request_timeout", c.Slack.RequestTimeout, time.Second, time.Minute)
 	l.channel("ops_channel", c.OpsChannel)
 	l.user("dispatcher.bot_user", c.Dispatcher.BotUser)
 }
 
+// apiURL refuses an address that would send a token in the clear, or anywhere odd.
+func (l *loader) apiURL(path, value, example string) {
+	u, err := url.Parse(value)
+	if err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		l.add(path, "%s must be a plain http(s) address, such as %s", path, example)
+	} else if !strings.HasSuffix(value, "/") {
+		l.add(path, `%s must end with "/": write %q`, path, value+"/")
+	} else if u.Scheme == "http" && !loopback(u.Hostname()) {
+		l.add(path, "%s would send tokens unencrypted to %s; write https://", path, short(u.Host))
+	}
+}
+
 func (l *loader) checkAccess(c *Config) {
 	for i, u := range c.Access.Talk.Users {
 		l.mustUser(fmt.Sprintf("access.talk[%d]", i), u)
+	}
+	for i, u := range c.Access.SpawnAllowed.Users {
+		l.mustUser(fmt.Sprintf("access.spawn_allowed[%d]", i), u)
 	}
 	for i, u := range c.Access.Owners {
 		l.mustUser(fmt.Sprintf("access.owners[%d]", i), u)
@@ -185,8 +196,12 @@ func (c *Config) private(name string) bool {
 func (l *loader) checkListen(c *Config) {
 	l.address("listen.starter", c.Listen.Starter)
 	l.address("listen.worker", c.Listen.Worker)
+	l.address("github.listen", c.GitHub.Listen)
 	if c.Listen.Starter != "" && c.Listen.Starter == c.Listen.Worker && !strings.HasSuffix(c.Listen.Starter, ":0") {
 		l.add("listen.worker", "listen.worker is the address of listen.starter; give it a port of its own")
+	}
+	if a := c.GitHub.Listen; a != "" && !strings.HasSuffix(a, ":0") && (a == c.Listen.Starter || a == c.Listen.Worker) {
+		l.add("github.listen", "github.listen is an address under listen: already; give it a port of its own")
 	}
 }
 

@@ -39,6 +39,9 @@ type Config struct {
 	// WritableRoots are the checkouts that agents may write in: absolute, cleaned paths (O4, B8).
 	WritableRoots []string   `yaml:"writable_roots"`
 	Agent         Agent      `yaml:"agent"`
+	Operators     Operators  `yaml:"operators"`
+	Classifier    Classifier `yaml:"classifier"`
+	GitHub        GitHub     `yaml:"github"`
 	Listen        Listen     `yaml:"listen"`
 	Schedules     []Schedule `yaml:"schedules"`
 	Log           Log        `yaml:"log"`
@@ -85,8 +88,9 @@ type Dispatcher struct {
 
 // Access says who may do what (X1).
 type Access struct {
-	Talk   Talk     `yaml:"talk"`
-	Owners []string `yaml:"owners"` // who may open a relay
+	Talk         Talk     `yaml:"talk"`
+	SpawnAllowed Spawn    `yaml:"spawn_allowed"` // whose line may start an operator
+	Owners       []string `yaml:"owners"`        // who may open a relay
 }
 
 // Talk says who may talk to a brain: every full member of the installing team, or
@@ -171,10 +175,13 @@ type Option func(*loader)
 // and no app token, which only a door uses (X3).
 func ForWorker() Option { return func(l *loader) { l.worker = true } }
 
+// ForLauncher loads what start-operator needs: no secret at all (X3).
+func ForLauncher() Option { return func(l *loader) { l.launcher = true } }
+
 type loader struct {
 	finding
-	env    func(string) string
-	worker bool
+	env              func(string) string
+	worker, launcher bool
 }
 
 // Load reads the config at path; env is os.Getenv, or a test's. Without an option
@@ -212,7 +219,7 @@ func defaults() *Config {
 		DataDir: "~/.local/share/smith",
 		Box:     "main",
 		Slack:   Slack{APIURL: "https://slack.com/api/", RequestTimeout: 10 * time.Second},
-		Access:  Access{Talk: Talk{Members: true}},
+		Access:  Access{Talk: Talk{Members: true}, SpawnAllowed: Spawn{Members: true}},
 		Limits: Limits{
 			ConcurrentTurns: 4, DailyCostUSD: 50, TurnTimeout: 30 * time.Minute,
 			TurnOutputBytes: 8 << 20, SiblingHops: 2, SelfDriveHops: 3,
@@ -221,6 +228,9 @@ func defaults() *Config {
 		OwedTooLong: 5 * time.Minute,
 		Drain:       time.Minute,
 		Agent:       Agent{Command: "claude", PassEnv: DefaultPassEnv()},
+		Operators:   Operators{Tmux: "tmux", Socket: "smith", Limit: 8, Cleanup: CleanupWorktree},
+		Classifier:  Classifier{Model: "haiku", Timeout: 45 * time.Second},
+		GitHub:      GitHub{APIURL: "https://api.github.com/", Poll: 5 * time.Minute},
 		Listen:      Listen{Starter: "127.0.0.1:9470", Worker: "127.0.0.1:9471"},
 		Log:         Log{Level: "info", Format: "json"},
 	}

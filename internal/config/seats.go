@@ -82,8 +82,8 @@ func (l *loader) checkTokens(c *Config, i int, at string) {
 		value                 *Secret
 		needed                bool
 	}{
-		{"bot_token_env", "_BOT_TOKEN", "xoxb-", &s.BotTokenEnv, &s.BotToken, !l.worker || s.Box == c.Box},
-		{"app_token_env", "_APP_TOKEN", "xapp-", &s.AppTokenEnv, &s.AppToken, !l.worker},
+		{"bot_token_env", "_BOT_TOKEN", "xoxb-", &s.BotTokenEnv, &s.BotToken, !l.launcher && (!l.worker || s.Box == c.Box)},
+		{"app_token_env", "_APP_TOKEN", "xapp-", &s.AppTokenEnv, &s.AppToken, !l.launcher && !l.worker},
 	} {
 		path := at + "." + t.field
 		if s.Remote {
