@@ -16,6 +16,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -53,6 +54,11 @@ type Spec struct {
 	Prompt string
 	// SystemPrompt is appended to the CLI's own; at most MaxSystemPrompt bytes.
 	SystemPrompt string
+	// Schema is a JSON schema, or "". With one the run is a single question whose answer
+	// has that form (Result.Structured): no tools, no thinking aloud, and nothing kept:
+	// SessionID may be "", and a session is neither resumed nor written. SystemPrompt
+	// then stands in the place of the CLI's own.
+	Schema string
 	// Model is the CLI's default when "".
 	Model           string
 	AllowedTools    []string
@@ -70,8 +76,10 @@ type Spec struct {
 // Result is what a run that succeeded brought.
 type Result struct {
 	// Text is the answer.
-	Text      string
-	SessionID string
+	Text string
+	// Structured is the answer in the form of Spec.Schema, as the CLI has checked it.
+	Structured json.RawMessage
+	SessionID  string
 	// Model is the one that answered.
 	Model    string
 	Duration time.Duration
@@ -172,6 +180,9 @@ func (r *Runner) Run(ctx context.Context, spec Spec, started func(Process) error
 		ctx, cancel = context.WithTimeoutCause(ctx, spec.Timeout, ErrTimeout)
 		defer cancel()
 	}
+	if spec.Schema != "" {
+		return r.once(ctx, path, spec, false, started)
+	}
 	transcripts := transcripts{home: r.home, config: lookup(r.env, "CLAUDE_CONFIG_DIR")}
 	resume, err := transcripts.resumable(spec.SessionID)
 	if err != nil {
@@ -199,7 +210,7 @@ func (s Spec) check() error {
 	switch {
 	case s.RunID == "" || strings.ContainsAny(s.RunID, "\x00\n"):
 		return fmt.Errorf("run an agent: bad run id %q", s.RunID)
-	case uuid.Validate(s.SessionID) != nil:
+	case uuid.Validate(s.SessionID) != nil && (s.Schema == "" || s.SessionID != ""):
 		return fmt.Errorf("run an agent: session id %q is no UUID", s.SessionID)
 	case strings.TrimSpace(s.Prompt) == "":
 		return errors.New("run an agent: the prompt is empty")
@@ -207,6 +218,9 @@ func (s Spec) check() error {
 		return fmt.Errorf("run an agent: working directory %q is not absolute", s.Dir)
 	case len(s.SystemPrompt) > MaxSystemPrompt:
 		return fmt.Errorf("run an agent: the system prompt has %d bytes, %d are possible", len(s.SystemPrompt), MaxSystemPrompt)
+	}
+	if s.Schema != "" && !json.Valid([]byte(s.Schema)) {
+		return errors.New("run an agent: the schema is no JSON")
 	}
 	if st, err := os.Stat(s.Dir); err != nil || !st.IsDir() {
 		return fmt.Errorf("run an agent: working directory: %w", errors.Join(err, errNotDir(st)))

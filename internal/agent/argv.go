@@ -24,15 +24,23 @@ const RunMarker = "SMITH_RUN"
 func argv(path string, s Spec, resume bool) []string {
 	a := []string{path, "--print", "--output-format=stream-json", "--verbose",
 		"--strict-mcp-config", "--setting-sources=user", "--permission-mode=" + mode(s.PermissionMode)}
-	if resume {
+	if s.Schema != "" {
+		a = append(a, "--json-schema="+s.Schema, "--tools=", "--disable-slash-commands", "--no-session-persistence")
+	}
+	switch {
+	case resume:
 		a = append(a, "--resume="+s.SessionID)
-	} else {
+	case s.SessionID != "":
 		a = append(a, "--session-id="+s.SessionID)
 	}
 	if s.Model != "" { // without it a resumed session keeps the model it had
 		a = append(a, "--model="+s.Model)
 	}
-	if s.SystemPrompt != "" {
+	switch {
+	case s.SystemPrompt == "":
+	case s.Schema != "":
+		a = append(a, "--system-prompt="+s.SystemPrompt)
+	default:
 		a = append(a, "--append-system-prompt="+s.SystemPrompt)
 	}
 	if len(s.AllowedTools) > 0 {
@@ -89,7 +97,15 @@ func withDefaults(env []string, home string) []string {
 	return env
 }
 
-func marked(env []string, runID string) []string { return set(slices.Clone(env), RunMarker, runID) }
+// runEnv is the environment of one run. Where a form is asked for, thinking aloud first
+// would only take time.
+func runEnv(env []string, s Spec) []string {
+	env = set(slices.Clone(env), RunMarker, s.RunID)
+	if s.Schema != "" {
+		env = set(env, "MAX_THINKING_TOKENS", "0")
+	}
+	return env
+}
 
 // basics are passed on to an agent whatever the config says.
 func basics() []string {

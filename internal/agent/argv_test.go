@@ -21,6 +21,16 @@ func TestArgv_SaysAllInOnePlace(t *testing.T) {
 		argv("/bin/claude", s, false))
 	require.Equal(t, append(fixed[:len(fixed):len(fixed)], "--permission-mode=default", "--resume=id"),
 		argv("/bin/claude", Spec{SessionID: "id", Prompt: "--the prompt"}, true))
+	require.Equal(t, append(fixed[:len(fixed):len(fixed)], "--permission-mode=default", `--json-schema={"type":"object"}`, "--tools=",
+		"--disable-slash-commands", "--no-session-persistence", "--model=haiku", "--system-prompt=classify"),
+		argv("/bin/claude", Spec{Schema: `{"type":"object"}`, Model: "haiku", SystemPrompt: "classify"}, false))
+}
+
+func TestRunEnv_MarksTheRun(t *testing.T) {
+	env := []string{"A=a", "SMITH_RUN=old"}
+	require.Equal(t, []string{"A=a", "SMITH_RUN=new"}, runEnv(env, Spec{RunID: "new"}))
+	require.Equal(t, []string{"A=a", "SMITH_RUN=new", "MAX_THINKING_TOKENS=0"}, runEnv(env, Spec{RunID: "new", Schema: "{}"}))
+	require.Equal(t, []string{"A=a", "SMITH_RUN=old"}, env)
 }
 
 func TestBuildEnv_KeepsOnlyWhatIsNamed(t *testing.T) {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ func (r *Runner) once(ctx context.Context, path string, spec Spec, resume bool, 
 	}
 	defer s.release()
 	begin := time.Now()
-	s.order(order{Job: &job{RunID: spec.RunID, Argv: argv(path, spec, resume), Env: marked(r.env, spec.RunID), Dir: spec.Dir}})
+	s.order(order{Job: &job{RunID: spec.RunID, Argv: argv(path, spec, resume), Env: runEnv(r.env, spec), Dir: spec.Dir}})
 	rep, ok := s.first(ctx)
 	go r.Prepare()
 	switch {
@@ -151,10 +152,17 @@ func endOf(ctx context.Context) error {
 // there counts, even if the CLI ended badly after it.
 func (r *Runner) conclude(ctx context.Context, spec Spec, resume bool, out output, readErr error, end exit, stderr string, took time.Duration) (Result, error) {
 	if out.result != nil && (!out.result.IsError || len(out.texts) > 0) && readErr == nil {
-		return Result{
+		if spec.Schema != "" && len(out.result.Structured) == 0 {
+			return Result{}, fmt.Errorf("%w: it does not have the form that was asked for", ErrUnreadable)
+		}
+		res := Result{
 			Text: r.secrets.scrub(strings.Join(out.texts, "\n\n")), SessionID: spec.SessionID, Model: out.model, Duration: took,
 			CostUSD: out.result.TotalCostUSD, Turns: out.turns,
-		}, nil
+		}
+		if spec.Schema != "" {
+			res.Structured = json.RawMessage(r.secrets.scrub(string(out.result.Structured)))
+		}
+		return res, nil
 	}
 	if ctx.Err() != nil {
 		return Result{}, endOf(ctx)

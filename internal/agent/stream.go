@@ -21,10 +21,15 @@ const maxLine = 4 << 20
 //	{"type":"system","subtype":"api_retry","error_status","error"}  before each retry
 //	{"type":"assistant","message":{"model",…},"error"}              error: set when the text is the CLI's own
 //	{"type":"result","subtype","is_error","result","errors","session_id","num_turns",
-//	 "duration_ms","total_cost_usd","api_error_status","terminal_reason"}  at the end
+//	 "duration_ms","total_cost_usd","api_error_status","terminal_reason",
+//	 "structured_output"}                                           at the end
 //
 // An API error is a result with subtype "success", is_error true, exit code 1, and
 // api_error_status null when the CLI gave up after retries or got no response.
+// With --json-schema the model has one more tool, StructuredOutput, which it is urged to
+// call; its input, once it fits, is structured_output, which is missing when the model
+// wrote prose after all. An input that never fits is a result of subtype
+// error_max_structured_output_retries.
 // After the result more system lines may come, and another result.
 type wireLine struct {
 	Type        string  `json:"type"`
@@ -44,6 +49,8 @@ type wireLine struct {
 	DurationMS     float64  `json:"duration_ms"`
 	TotalCostUSD   float64  `json:"total_cost_usd"`
 	APIErrorStatus float64  `json:"api_error_status"`
+
+	Structured json.RawMessage `json:"structured_output"`
 }
 
 // output is what a stream said.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -33,6 +34,10 @@ type Request struct {
 	Results []string
 	// Background: the CLI asks for itself (a title), not for a turn.
 	Background bool
+	// Form: the CLI wants the answer as a call of FormTool.
+	Form bool
+	// Terminal: the CLI runs in a terminal, not in print mode.
+	Terminal bool
 }
 
 type wireRequest struct {
@@ -70,6 +75,7 @@ func ParseRequest(body []byte) (Request, error) {
 	for _, t := range w.Tools {
 		r.Tools = append(r.Tools, t.Name)
 	}
+	r.Form = slices.Contains(r.Tools, FormTool)
 	var user struct {
 		Session string `json:"session_id"`
 	}
@@ -80,6 +86,7 @@ func ParseRequest(body []byte) (Request, error) {
 		if m := workingDir.FindStringSubmatch(b.Text); m != nil {
 			r.Dir = strings.TrimSpace(m[1])
 		}
+		r.Terminal = r.Terminal || strings.HasPrefix(b.Text, "x-anthropic-billing-header:") && strings.Contains(b.Text, "cc_entrypoint=cli;")
 	}
 	// A request for a title has no tools and asks for JSON of a given shape; a turn
 	// that runs with no tools at all asks for none.
@@ -133,7 +140,7 @@ func flat(raw json.RawMessage) string {
 // isPrompt tells a prompt from what the CLI itself writes as a user.
 func isPrompt(text string) bool {
 	t := strings.TrimSpace(text)
-	for _, own := range []string{"<system-reminder>", "<task-notification>", "[Request interrupted"} {
+	for _, own := range []string{"<system-reminder>", "<task-notification>", "[Request interrupted", "[structured-output-enforce]", "[Your previous response had no visible output"} {
 		if strings.HasPrefix(t, own) {
 			return false
 		}
@@ -152,7 +159,10 @@ func lastSection(text string) string {
 	return strings.TrimSpace(text)
 }
 
+// said are the words of people in a section. What is typed into a session begins with who
+// wrote it.
 func said(section string) string {
+	section = typedLine.ReplaceAllString(section, "| ")
 	var rows []string
 	for row := range strings.Lines(section) {
 		if words, ok := strings.CutPrefix(row, "| "); ok {
@@ -168,6 +178,7 @@ func said(section string) string {
 func lineTS(text string) []string { return slackTS.FindAllString(text, -1) }
 
 var (
+	typedLine  = regexp.MustCompile(`^Line from (?:.{1,80} in )?Slack: `)
 	workingDir = regexp.MustCompile(`(?m)^ - Primary working directory: (.*)$`)
 	slackTS    = regexp.MustCompile(`\b\d{10}\.\d{6}\b`)
 )

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,6 +41,11 @@ const quoted = 400
 //	[[ratelimit]]         a 429 with Retry-After: 1
 //	[[hang]]              nothing more until the client goes away; after [[say]]: mid-stream
 //	[[drop]]              cut the connection; after [[say]]: mid-stream
+//	[[commit MESSAGE]]    commit what changed in the agent's directory, by the Bash tool
+//	[[terminal]]          what stands before it is for an agent in print mode only, what
+//	                      follows for one in a terminal: an operator reads the same line
+//	[[classify …]]        what the classifier is told of the line, see classify; for a
+//	                      turn it is nothing
 //
 // They are carried out in order. Several texts are joined by a space. A text ends
 // at the first "]]"; JSON may hold any. Slack's escapes (&amp; &lt; &gt;) are undone.
@@ -48,7 +54,10 @@ func Script(d Directives) func(Request) Reply {
 		d.Abstain = DefaultAbstain
 	}
 	return func(req Request) Reply {
-		list := parseDirectives(req.Said)
+		if req.Form {
+			return classify(req)
+		}
+		list := turnDirectives(req)
 		if len(list) == 0 {
 			return Reply{Text: standInAnswer(req)}
 		}
@@ -64,6 +73,19 @@ func standInAnswer(req Request) string {
 	return "I am a stand-in for the model: nobody is signed in to claude here. You said: " + said
 }
 
+// turnDirectives are those that a turn carries out, in print mode or in a terminal.
+func turnDirectives(req Request) []directive {
+	list := slices.DeleteFunc(parseDirectives(req.Said), func(x directive) bool { return x.name == "classify" })
+	at := slices.IndexFunc(list, func(x directive) bool { return x.name == "terminal" })
+	switch {
+	case at < 0:
+		return list
+	case req.Terminal:
+		return list[at+1:]
+	}
+	return list[:at]
+}
+
 type directive struct {
 	name string
 	arg  string
@@ -74,7 +96,7 @@ func (d Directives) carryOut(req Request, list []directive) Reply {
 	var texts []string
 	step := 0
 	for _, x := range list {
-		if x.name == "tool" || x.name == "file" {
+		if x.name == "tool" || x.name == "file" || x.name == "commit" {
 			if step++; step <= req.Step {
 				r, texts = Reply{}, nil // done by an earlier request of this turn
 				continue
@@ -155,6 +177,11 @@ func errorOf(status int) (kind, message string) {
 }
 
 func toolOf(req Request, x directive) *ToolUse {
+	if x.name == "commit" {
+		message := "'" + strings.ReplaceAll(x.arg, "'", `'\''`) + "'"
+		input, _ := json.Marshal(object{"command": "git add --all && git commit --quiet --message " + message})
+		return &ToolUse{Name: "Bash", Input: input}
+	}
 	if x.name == "file" {
 		name, text, _ := strings.Cut(x.arg, " ")
 		input, _ := json.Marshal(object{"file_path": filepath.Join(req.Dir, name), "content": text})
@@ -175,6 +202,7 @@ var (
 var known = map[string]bool{
 	"say": true, "abstain": true, "recall": true, "result": true, "long": true, "sleep": true, "tool": true,
 	"file": true, "error": true, "ratelimit": true, "hang": true, "drop": true,
+	"commit": true, "terminal": true, "classify": true,
 }
 
 // parseDirectives finds the directives of a text; what is no directive is skipped.
@@ -200,23 +228,35 @@ func parseDirectives(text string) []directive {
 	}
 }
 
-// argument reads up to the directive's end. A tool's JSON is read as JSON, since it
-// may hold the closing brackets itself.
+// argument reads up to the directive's end. JSON is read as JSON, since it may hold the
+// closing brackets itself.
 func argument(name, rest string) (arg, after string, ok bool) {
+	if name == "classify" {
+		input := strings.TrimLeft(rest, " ")
+		if raw, after, ok := jsonUpToEnd(input); ok && strings.HasPrefix(input, "{") {
+			return raw, after, true
+		}
+	}
 	if name == "tool" {
 		tool := strings.TrimLeft(rest, " ")
 		toolName, input, found := strings.Cut(tool, " ")
 		if found && !strings.Contains(toolName, "]]") {
-			dec := json.NewDecoder(strings.NewReader(input))
-			var raw json.RawMessage
-			if dec.Decode(&raw) == nil {
-				tail := strings.TrimLeft(input[dec.InputOffset():], " ")
-				if after, ok := strings.CutPrefix(tail, "]]"); ok {
-					return toolName + " " + string(raw), after, true
-				}
+			if raw, after, ok := jsonUpToEnd(input); ok {
+				return toolName + " " + raw, after, true
 			}
 		}
 	}
 	arg, after, ok = strings.Cut(rest, "]]")
 	return strings.TrimSpace(arg), after, ok
+}
+
+// jsonUpToEnd reads JSON that stands last in a directive.
+func jsonUpToEnd(input string) (raw, after string, ok bool) {
+	dec := json.NewDecoder(strings.NewReader(input))
+	var value json.RawMessage
+	if dec.Decode(&value) != nil {
+		return "", "", false
+	}
+	after, ok = strings.CutPrefix(strings.TrimLeft(input[dec.InputOffset():], " "), "]]")
+	return string(value), after, ok
 }

@@ -73,7 +73,8 @@ func TestParseRequest_OnlyTheNewestPromptCounts(t *testing.T) {
 	  {"role":"assistant","content":"ok"},
 	  {"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"},{"type":"text","text":"## Earlier\n[[say quoted]]\n## New lines\nana at 1700000000.000100:\n| [[say new]]\n| and more\nfile: [[say name]]\n"}]},
 	  {"role":"assistant","content":[{"type":"tool_use","name":"Bash","input":{}}]},
-	  {"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"new result"}]},{"type":"text","text":"<system-reminder>x</system-reminder>"}]}
+	  {"role":"user","content":[{"type":"tool_result","content":[{"type":"text","text":"new result"}]},{"type":"text","text":"<system-reminder>x</system-reminder>"},
+	   {"type":"text","text":"[structured-output-enforce] You MUST call it"},{"type":"text","text":"[Your previous response had no visible output. Go on.]"}]}
 	 ]}`))
 	require.NoError(t, err)
 	require.Equal(t, "[[say new]]\nand more", r.Said)

@@ -48,8 +48,8 @@ const (
 	Aborted Outcome = "aborted" // the client went away first
 )
 
-// Entry is one request of a turn, as the log keeps it. Requests that the CLI makes
-// for itself (a title, a topic) are no entries.
+// Entry is one request of a turn, or for an answer in a form, as the logs keep it. Requests
+// that the CLI makes for itself (a title, a topic) are no entries.
 type Entry struct {
 	Time    time.Time `json:"time"`
 	Session string    `json:"session"`
@@ -79,7 +79,8 @@ type Server struct {
 	stop context.CancelFunc
 
 	mu         sync.Mutex
-	entries    []Entry
+	entries    []*Entry
+	forms      []*Entry
 	background int
 }
 
@@ -120,10 +121,20 @@ func (s *Server) Close() error {
 }
 
 // Log returns the requests of turns so far, oldest first.
-func (s *Server) Log() []Entry {
+func (s *Server) Log() []Entry { return s.copyOf(&s.entries) }
+
+// Forms returns the requests for an answer in a form so far, oldest first: those of the
+// classifier. They are no turns, and Log has none of them. Answer is the form.
+func (s *Server) Forms() []Entry { return s.copyOf(&s.forms) }
+
+func (s *Server) copyOf(list *[]*Entry) []Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Entry(nil), s.entries...)
+	out := make([]Entry, 0, len(*list))
+	for _, e := range *list {
+		out = append(out, *e)
+	}
+	return out
 }
 
 // Background counts the requests that the CLI made for itself.
@@ -137,10 +148,12 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", s.messages)
 	mux.HandleFunc("POST /v1/messages/count_tokens", s.countTokens)
-	mux.HandleFunc("GET /_log", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s.Log())
-	})
+	for path, list := range map[string]func() []Entry{"GET /_log": s.Log, "GET /_forms": s.Forms} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(list())
+		})
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" { // the CLI asks HEAD / before its first request
 			w.WriteHeader(http.StatusOK)
@@ -176,10 +189,10 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	reply := s.opts.Script(req)
-	n := s.begin(req, reply)
+	entry := s.begin(req, reply)
 	start := time.Now()
 	err = send(r.Context(), w, req, reply)
-	s.end(n, outcomeOf(reply, err, r.Context().Err()), time.Since(start))
+	s.end(entry, outcomeOf(reply, err, r.Context().Err()), time.Since(start))
 	if errors.Is(err, errDrop) {
 		panic(http.ErrAbortHandler)
 	}
@@ -195,8 +208,8 @@ func outcomeOf(reply Reply, err, gone error) Outcome {
 	return Served
 }
 
-func (s *Server) begin(req Request, reply Reply) int {
-	e := Entry{
+func (s *Server) begin(req Request, reply Reply) *Entry {
+	e := &Entry{
 		Time: time.Now(), Session: req.Session, Model: req.Model, User: req.User, Section: req.Section,
 		Lines: lineTS(req.Section), Prompts: req.Prompts, Step: req.Step, Answer: reply.Text,
 		Status: reply.Status, Outcome: Open,
@@ -204,17 +217,24 @@ func (s *Server) begin(req Request, reply Reply) int {
 	if e.Status == 0 {
 		e.Status = http.StatusOK
 	}
+	list := &s.entries
+	if req.Form {
+		list = &s.forms
+		if reply.Tool != nil {
+			e.Answer = string(reply.Tool.Input)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries = append(s.entries, e)
-	return len(s.entries) - 1
+	*list = append(*list, e)
+	return e
 }
 
-func (s *Server) end(n int, o Outcome, took time.Duration) {
+func (s *Server) end(e *Entry, o Outcome, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries[n].Outcome = o
-	s.entries[n].Took = took
+	e.Outcome = o
+	e.Took = took
 }
 
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,130 @@
+package standin
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// FormTool is the tool by which the CLI has a model answer in the form of --json-schema.
+const FormTool = "StructuredOutput"
+
+// classify answers whether a line asks for work, in the classifier's form (O2).
+//
+// A stand-in understands nothing, so its rule is plain and its own: a line that begins
+// like an order ("fix …", "please add …", "can you write …", "work: …") is work, and its
+// repo is the one of those listed whose name is a word of the line. Every other line is a
+// question, and so is one that holds directives, so that they stay what they were. To
+// have it say anything else:
+//
+//	[[classify question]]
+//	[[classify work SLUG REPO]]   both may be left out; "-" is none
+//	[[classify {"kind":…}]]       that JSON, whatever it is
+//	[[classify say TEXT]]         prose in the place of the form
+//	[[classify error STATUS]]     an API error
+//	[[classify hang]]             no answer; and [[classify drop]]
+//	[[classify sleep 2s …]]       wait before any of them
+func classify(req Request) Reply {
+	list := parseDirectives(req.Said)
+	if i := slices.IndexFunc(list, func(x directive) bool { return x.name == "classify" }); i >= 0 {
+		return classifyAs(list[i].arg)
+	}
+	if len(list) > 0 || !AsksForWork(req.Said) {
+		return form(object{"kind": "question"})
+	}
+	return form(object{"kind": "work", "slug": slugOf(req.Said), "repo": repoOf(req)})
+}
+
+func classifyAs(arg string) Reply {
+	word, rest, _ := strings.Cut(arg, " ")
+	rest = strings.TrimSpace(rest)
+	switch word {
+	case "sleep":
+		first, rest, _ := strings.Cut(rest, " ")
+		wait, _ := time.ParseDuration(first)
+		r := classifyAs(strings.TrimSpace(rest))
+		r.Wait += wait
+		return r
+	case "work":
+		slug, repo, _ := strings.Cut(rest, " ")
+		return form(object{"kind": "work", "slug": none(slug), "repo": none(strings.TrimSpace(repo))})
+	case "say":
+		return Reply{Text: rest}
+	case "error":
+		status, _ := strconv.Atoi(rest)
+		kind, message := errorOf(status)
+		return Reply{Status: status, Kind: kind, Message: message}
+	case "hang":
+		return Reply{Hang: true}
+	case "drop":
+		return Reply{Drop: true}
+	}
+	if strings.HasPrefix(arg, "{") && json.Valid([]byte(arg)) {
+		return Reply{Tool: &ToolUse{Name: FormTool, Input: json.RawMessage(arg)}}
+	}
+	return form(object{"kind": "question"})
+}
+
+func none(word string) string {
+	if word == "-" {
+		return ""
+	}
+	return word
+}
+
+func form(answer object) Reply {
+	input, err := json.Marshal(answer)
+	if err != nil {
+		return Reply{Text: fmt.Sprintf("the stand-in failed: %v", err)}
+	}
+	return Reply{Tool: &ToolUse{Name: FormTool, Input: input}}
+}
+
+var (
+	order = regexp.MustCompile(`(?i)^(?:@\S+\s+|(?:hi|hello|hey|please)\b[,!]?\s*|(?:can|could|would) you\s+)*(?:work:|(?:add|build|change|create|fix|implement|refactor|remove|rename|replace|update|write)\s)`)
+	words = regexp.MustCompile(`[a-z0-9]+`)
+)
+
+// AsksForWork is the stand-in's own rule of what asks for work: see classify. A line of it
+// begins with an order.
+func AsksForWork(said string) bool {
+	return slices.ContainsFunc(strings.Split(said, "\n"), func(row string) bool { return order.MatchString(strings.TrimSpace(row)) })
+}
+
+// slugOf takes the first words of the order.
+func slugOf(said string) string {
+	for row := range strings.SplitSeq(said, "\n") {
+		row = strings.TrimSpace(row)
+		if !order.MatchString(row) {
+			continue
+		}
+		found := words.FindAllString(strings.ToLower(fillers.ReplaceAllString(row, " ")), 4)
+		return strings.Join(found, "-")
+	}
+	return ""
+}
+
+var fillers = regexp.MustCompile(`(?i)@\S+|\b(?:hi|hello|hey|please|can|could|would|you|work|the|an?|this|that)\b|[^\x00-\x7f]+`)
+
+// repoOf looks for the name of a listed repository among the words of the line.
+func repoOf(req Request) string {
+	said := strings.FieldsFunc(req.Said, func(r rune) bool { return strings.ContainsRune(" \n\t,;:!?\"'`()", r) })
+	for i, w := range said {
+		said[i] = strings.TrimRight(w, ".")
+	}
+	_, listed, _ := strings.Cut("\n"+req.User, "\n## Repositories\n")
+	for row := range strings.SplitSeq(listed, "\n") {
+		name, ok := strings.CutPrefix(row, "- ")
+		if strings.HasPrefix(row, "## ") {
+			break
+		}
+		if ok && slices.Contains(said, name) {
+			return name
+		}
+	}
+	return ""
+}
