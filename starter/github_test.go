@@ -39,6 +39,7 @@ type fakeLinks struct {
 	pulls  map[int][]pullLink // of hookRepo
 	slugs  map[string]pullLink
 	marked map[string]bool
+	asked  []string // slugs
 	// fail makes the named call fail.
 	fail map[string]error
 }
@@ -59,6 +60,7 @@ func (f *fakeLinks) ofPull(_ context.Context, repo string, number int) ([]pullLi
 func (f *fakeLinks) ofSlug(_ context.Context, slug string) ([]pullLink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.asked = append(f.asked, slug)
 	if l, ok := f.slugs[slug]; ok {
 		return []pullLink{l}, f.fail["ofSlug"]
 	}

@@ -26,6 +26,7 @@ func TestPull_SaysUntilWhenGitHubLimits(t *testing.T) {
 		"too fast, 429":                   {githubbox.TooFast(http.StatusTooManyRequests, 30*time.Second), time.Now().Add(30 * time.Second), true},
 		"too fast, without a time":        {githubbox.Fault{Status: 429, Times: 1, Body: `{}`}, time.Now().Add(time.Minute), true},
 		"a time that has passed":          {githubbox.LimitReached(time.Now().Add(-time.Hour)), time.Now().Add(time.Minute), false},
+		"an hour beyond belief":           {githubbox.LimitReached(time.Now().Add(100 * time.Hour)), time.Now().Add(time.Hour), false},
 		"a wait beyond belief":            {githubbox.TooFast(http.StatusForbidden, 1000*time.Hour), time.Now().Add(time.Hour), true},
 		"403 with Retry-After and no doc": {githubbox.Fault{Status: 403, Times: 1, Header: map[string]string{"Retry-After": "45"}, Body: `no JSON`}, time.Now().Add(45 * time.Second), true},
 	} {
