@@ -26,3 +26,14 @@ const (
 	PostOutcome       Point = "post-outcome"        // outcomes written, status not cleared
 	PostCleared       Point = "post-cleared"        // status cleared, activity not completed
 )
+
+// The points of start-operator, in the order that it passes them.
+const (
+	OperatorLocked   Point = "operator-locked"   // locks held, nothing made
+	OperatorRecorded Point = "operator-recorded" // worktree recorded as begun, git not called
+	OperatorChecked  Point = "operator-checked"  // worktree made, still recorded as begun
+	OperatorMade     Point = "operator-made"     // worktree recorded as made, nothing trusted
+	OperatorTrusted  Point = "operator-trusted"  // worktree trusted, no session
+	OperatorSession  Point = "operator-session"  // session made, not told what to run
+	OperatorHanded   Point = "operator-handed"   // agent CLI runs, nothing printed
+)

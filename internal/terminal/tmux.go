@@ -122,16 +122,18 @@ func clip(s string, bytes int) string {
 	return s
 }
 
-// gone tells whether tmux refused because there is no such server, session or pane.
-func gone(err error) bool {
+// noServer tells whether tmux failed because no such server runs. A server that cannot be
+// reached for another reason may well have sessions.
+func noServer(err error) bool {
+	return said(err, "no server running on ") || said(err, "error connecting to ") && said(err, "(No such file or directory)")
+}
+
+// noSession tells whether tmux failed because the server has no such session.
+func noSession(err error) bool {
+	return said(err, "can't find session: ") || said(err, "no such session: ")
+}
+
+func said(err error, words string) bool {
 	var e *TmuxError
-	if !errors.As(err, &e) || e.Code != 1 {
-		return false
-	}
-	for _, said := range []string{"no server running", "error connecting to", "can't find", "no current target", "no such", "server exited", "lost server"} {
-		if strings.Contains(e.Message, said) {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) && e.Code == 1 && strings.Contains(e.Message, words)
 }
