@@ -54,15 +54,15 @@ func (s *safeWriter) Write(record []byte) (int, error) {
 	return len(record), nil
 }
 
-// tokenShape is a Slack token, a key of the model's service, or the ticket in the
-// address of a socket.
-var tokenShape = regexp.MustCompile(`\b(?:xox[a-z]|xapp|sk-ant)-[A-Za-z0-9_-]+|([?&](?:ticket|token)=)[^&\s"\\]+`)
+// tokenShape is a Slack token, a key of the model's service, a token of GitHub, or the
+// ticket in the address of a socket.
+var tokenShape = regexp.MustCompile(`\b(?:xox[a-z]|xapp|sk-ant)-[A-Za-z0-9_-]+|\b(?:gh[oprsu]|github_pat)_[A-Za-z0-9_]{16,}|([?&](?:ticket|token)=)[^&\s"\\]+`)
 
 // Clean hides tokens, and escapes every rune of a line that is not printable, as
 // \uXXXX; newlines stay.
 func Clean(line []byte) []byte {
 	if bytes.Contains(line, []byte("xox")) || bytes.Contains(line, []byte("xapp-")) ||
-		bytes.Contains(line, []byte("sk-ant-")) || bytes.ContainsAny(line, "?&") {
+		bytes.Contains(line, []byte("sk-ant-")) || (bytes.Contains(line, []byte("gh")) && bytes.ContainsRune(line, '_')) || bytes.ContainsAny(line, "?&") {
 		line = tokenShape.ReplaceAll(line, []byte("${1}[secret]"))
 	}
 	if printable(line) {

@@ -62,9 +62,12 @@ func TestNewLogger_HidesTokens(t *testing.T) {
 		var out bytes.Buffer
 		log, err := NewLogger(&out, "info", format)
 		require.NoError(t, err)
-		log.Info("dial wss://host/link?ticket=very-secret&app_id=1", "a", "xoxb-1-very-secret", "b", errors.New("token=xapp-1-very-secret."), "c", "sk-ant-very-secret")
+		log.Info("dial wss://host/link?ticket=very-secret&app_id=1", "a", "xoxb-1-very-secret", "b", errors.New("token=xapp-1-very-secret."), "c", "sk-ant-very-secret",
+			"d", "ghp_verySecret0123456789abcdef", "e", "github_pat_very_secret_0123456789", "f", "a right_thing")
 		require.NotContains(t, out.String(), "very-secret")
+		require.NotRegexp(t, "very_?[sS]ecret", out.String())
 		require.Contains(t, out.String(), "app_id=1")
+		require.Contains(t, out.String(), "a right_thing")
 	}
 }
 
