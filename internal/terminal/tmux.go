@@ -133,6 +133,11 @@ func noSession(err error) bool {
 	return said(err, "can't find session: ") || said(err, "no such session: ")
 }
 
+// gone tells whether tmux failed because what was to be reached is not there any more.
+func gone(err error) bool {
+	return noServer(err) || noSession(err) || said(err, "can't find pane: ") || said(err, "can't find window: ")
+}
+
 func said(err error, words string) bool {
 	var e *TmuxError
 	return errors.As(err, &e) && e.Code == 1 && strings.Contains(e.Message, words)
