@@ -2,7 +2,6 @@ package standin
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,9 +33,9 @@ func classify(req Request) Reply {
 		return classifyAs(list[i].arg)
 	}
 	if len(list) > 0 || !AsksForWork(req.Said) {
-		return form(object{"kind": "question"})
+		return form("question", "", "")
 	}
-	return form(object{"kind": "work", "slug": slugOf(req.Said), "repo": repoOf(req)})
+	return form("work", slugOf(req.Said), repoOf(req))
 }
 
 func classifyAs(arg string) Reply {
@@ -51,7 +50,7 @@ func classifyAs(arg string) Reply {
 		return r
 	case "work":
 		slug, repo, _ := strings.Cut(rest, " ")
-		return form(object{"kind": "work", "slug": none(slug), "repo": none(strings.TrimSpace(repo))})
+		return form("work", none(slug), none(strings.TrimSpace(repo)))
 	case "say":
 		return Reply{Text: rest}
 	case "error":
@@ -66,7 +65,7 @@ func classifyAs(arg string) Reply {
 	if strings.HasPrefix(arg, "{") && json.Valid([]byte(arg)) {
 		return Reply{Tool: &ToolUse{Name: FormTool, Input: json.RawMessage(arg)}}
 	}
-	return form(object{"kind": "question"})
+	return form("question", "", "")
 }
 
 func none(word string) string {
@@ -76,11 +75,8 @@ func none(word string) string {
 	return word
 }
 
-func form(answer object) Reply {
-	input, err := json.Marshal(answer)
-	if err != nil {
-		return Reply{Text: fmt.Sprintf("the stand-in failed: %v", err)}
-	}
+func form(kind, slug, repo string) Reply {
+	input, _ := json.Marshal(map[string]string{"kind": kind, "slug": slug, "repo": repo})
 	return Reply{Tool: &ToolUse{Name: FormTool, Input: input}}
 }
 

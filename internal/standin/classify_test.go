@@ -19,14 +19,14 @@ func TestScript_ClassifiesByARuleOfItsOwn(t *testing.T) {
 		"Hello! Could you write tests for web?":       `{"kind":"work","repo":"web","slug":"write-tests-for-web"}`,
 		"work: 日本語 in webs":                           `{"kind":"work","repo":"","slug":"in-webs"}`,
 		"some talk\nAdd a button":                     `{"kind":"work","repo":"","slug":"add-button"}`,
-		"how do I fix the login in web?":              `{"kind":"question"}`,
-		"please":                                      `{"kind":"question"}`,
-		"fixed it in web":                             `{"kind":"question"}`,
-		"fix this [[say hello]]":                      `{"kind":"question"}`,
+		"how do I fix the login in web?":              `{"kind":"question","repo":"","slug":""}`,
+		"please":                                      `{"kind":"question","repo":"","slug":""}`,
+		"fixed it in web":                             `{"kind":"question","repo":"","slug":""}`,
+		"fix this [[say hello]]":                      `{"kind":"question","repo":"","slug":""}`,
 		"[[classify work]]":                           `{"kind":"work","repo":"","slug":""}`,
 		"why? [[classify work a-b web]] [[say x]]":    `{"kind":"work","repo":"web","slug":"a-b"}`,
 		"[[classify work - web]]":                     `{"kind":"work","repo":"web","slug":""}`,
-		"fix it [[classify question]]":                `{"kind":"question"}`,
+		"fix it [[classify question]]":                `{"kind":"question","repo":"","slug":""}`,
 		`[[classify {"kind":"a]]b","slug":"../x"} ]]`: `{"kind":"a]]b","slug":"../x"}`,
 	} {
 		t.Run(said, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestScript_ClassifiesBadlyWhereItIsTold(t *testing.T) {
 		"[[classify error 529]]":         {Status: 529, Kind: "overloaded_error", Message: "Overloaded"},
 		"[[classify hang]]":              {Hang: true},
 		"[[classify drop]]":              {Drop: true},
-		"[[classify sleep 2s question]]": {Wait: 2 * time.Second, Tool: &ToolUse{FormTool, json.RawMessage(`{"kind":"question"}`)}},
+		"[[classify sleep 2s question]]": {Wait: 2 * time.Second, Tool: &ToolUse{FormTool, json.RawMessage(`{"kind":"question","repo":"","slug":""}`)}},
 	} {
 		require.Equal(t, want, Script(Directives{})(Request{Form: true, Said: said}), said)
 	}

@@ -1,0 +1,13 @@
+package activities_test
+
+import (
+	"os"
+	"testing"
+
+	"agentsmith/internal/agent"
+)
+
+func TestMain(m *testing.M) {
+	agent.MaybeSupervise()
+	os.Exit(m.Run())
+}
