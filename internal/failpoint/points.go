@@ -37,3 +37,10 @@ const (
 	OperatorSession  Point = "operator-session"  // session made, not told what to run
 	OperatorHanded   Point = "operator-handed"   // agent CLI runs, nothing printed
 )
+
+// The points of typing a text into a session.
+const (
+	TypeLoaded  Point = "type-loaded"  // in a buffer of tmux and in the journal, not pasted
+	TypePasted  Point = "type-pasted"  // in the input box, no Enter pressed
+	TypeEntered Point = "type-entered" // Enter pressed, arrival not known
+)

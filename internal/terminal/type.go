@@ -1,0 +1,346 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"agentsmith/internal/failpoint"
+	"agentsmith/internal/outbox"
+	"agentsmith/rules"
+)
+
+// Target is the session that a text is typed into.
+type Target struct {
+	// Session is the tmux session's name, and ID the identity in its environment: a
+	// session of that name with another identity is left alone (X5).
+	Session, ID string
+	// Command is what must run in the foreground, a program's name; "" is "claude".
+	Command string
+	// Outbox is the folder of all outboxes (outbox.Box.Dir): there the CLI's hook writes
+	// what arrived, and there a journal of what was typed is kept.
+	Outbox string
+}
+
+// Text is one line for a session. ID tells it from every other text for that session;
+// Body is made safe as rules.PlainForTerminal does.
+type Text struct{ ID, Body string }
+
+// lockTyping is the kind of the lock under which one text is typed at a time.
+const lockTyping = "typing"
+
+// Arrival is what is known of a text after Type.
+type Arrival string
+
+// The arrivals.
+const (
+	// Arrived: the CLI took the text, or holds it in its queue.
+	Arrived Arrival = "arrived"
+	// NotTyped: the CLI has not got the text. The error says why.
+	NotTyped Arrival = "not_typed"
+	// Unsure: it may have got it. It is never typed again.
+	Unsure Arrival = "unsure"
+)
+
+// HeldError says that a text waits, since it cannot be typed now.
+type HeldError struct {
+	// Reason is plain words for the person whose line it is.
+	Reason string
+	// Pasted: the text stands in the input box, not entered. Call Type again with it, or
+	// Withdraw it before it goes anywhere else.
+	Pasted bool
+}
+
+// Error is the reason.
+func (e *HeldError) Error() string { return "the text is held: " + e.Reason }
+
+// ErrGone says that there is no session of that name and identity.
+var ErrGone = errors.New("the session is gone")
+
+// Type types a text into a session, so that it becomes exactly one prompt of the agent
+// CLI there, or none (R10). It may be called again with the same Text.ID, in another
+// process too, whatever became of the last call: it looks for what that did, goes on from
+// there, and never pastes a text twice.
+//
+// Arrived and Unsure with no error are final. NotTyped comes with a *HeldError, with
+// ErrGone, or with what went wrong before anything was typed. Unsure with an error was
+// cut short: call again.
+func (t Tmux) Type(ctx context.Context, target Target, text Text) (Arrival, error) {
+	return newTyper(t).do(ctx, target, text)
+}
+
+// typer is one call of Type. Its times are what the CLI needs on a machine that is busy.
+type typer struct {
+	tmux Tmux
+	// settle is how long the screen must be without an input box to be held, show how long
+	// a paste may take to be seen, enterEvery the time between two Enters, maxEnters how
+	// many one call sends, and prove how long the proof may take after the last.
+	settle, show, enterEvery, prove, poll time.Duration
+	maxEnters                             int
+	// at is called between two effects.
+	at func(failpoint.Point)
+
+	target Target
+	text   Text
+	box    outbox.Box
+	j      *journal
+	e      *entry
+	proofs *proofs
+}
+
+func newTyper(t Tmux) *typer {
+	return &typer{tmux: t, settle: 1500 * time.Millisecond, show: 20 * time.Second, enterEvery: 5 * time.Second,
+		prove: 20 * time.Second, poll: 40 * time.Millisecond, maxEnters: 4, at: failpoint.At}
+}
+
+func (y *typer) do(ctx context.Context, target Target, text Text) (Arrival, error) {
+	text.Body = rules.PlainForTerminal(text.Body)
+	if text.ID == "" || len(text.ID) > 200 {
+		return NotTyped, errors.New("type into a session: the text has no id, or too long a one")
+	}
+	if target.Command == "" {
+		target.Command = "claude"
+	}
+	y.target, y.text, y.box = target, text, outbox.Box{Dir: target.Outbox}
+	dir, err := y.box.SessionDir(target.ID)
+	if err != nil {
+		return NotTyped, fmt.Errorf("type into a session: %w", err)
+	}
+	held, err := locks{dir: dir}.take(ctx, lockTyping, target.ID)
+	if err != nil {
+		return NotTyped, fmt.Errorf("type into a session: %w", err)
+	}
+	defer func() { _ = held.Close() }()
+	y.j, err = openJournal(dir)
+	if errors.Is(err, errJournal) { // what had been typed is not known any more
+		y.e = y.newEntry()
+		return y.end(stateUnsure, Unsure)
+	}
+	if err != nil {
+		return NotTyped, fmt.Errorf("type into a session: %w", err)
+	}
+	if y.e = y.j.find(text.ID); y.e == nil {
+		return y.begin(ctx)
+	}
+	return y.resume(ctx)
+}
+
+// begin types a text that nobody has begun to type.
+func (y *typer) begin(ctx context.Context) (Arrival, error) {
+	pane, err := y.ready(ctx)
+	if err != nil {
+		return NotTyped, err
+	}
+	y.e = y.newEntry()
+	y.proofs = y.newProofs()
+	if err := y.proofs.mark(); err != nil {
+		return NotTyped, fmt.Errorf("type into a session: %w", err)
+	}
+	// The buffer is there before the journal says so, and is gone once it is pasted: a
+	// buffer that is there after a crash was not pasted.
+	if err := y.tmux.load(ctx, y.e.Buffer, y.text.Body); err != nil {
+		return NotTyped, err
+	}
+	if err := y.record(stateLoaded); err != nil {
+		return NotTyped, err
+	}
+	y.at(failpoint.TypeLoaded)
+	return y.paste(ctx, pane)
+}
+
+// resume goes on where another call ended, or was ended.
+func (y *typer) resume(ctx context.Context) (Arrival, error) {
+	y.proofs = y.newProofs()
+	switch y.e.State {
+	case stateArrived:
+		return Arrived, nil
+	case stateUnsure:
+		if y.proofs.found(y.e) {
+			return y.end(stateArrived, Arrived)
+		}
+		return Unsure, nil
+	case stateLoaded:
+		there, err := y.tmux.loaded(ctx, y.e.Buffer)
+		if err != nil && !noServer(err) {
+			return Unsure, err
+		}
+		if there {
+			pane, err := y.ready(ctx)
+			if err != nil {
+				return y.forget(ctx, err)
+			}
+			return y.paste(ctx, pane)
+		}
+	}
+	return y.submit(ctx)
+}
+
+// paste puts the text into the input box, if that is there and empty at that moment.
+func (y *typer) paste(ctx context.Context, pane view) (Arrival, error) {
+	pasted, err := y.tmux.paste(ctx, pane, y.e.Buffer)
+	if err != nil {
+		if there, e := y.tmux.loaded(ctx, y.e.Buffer); e != nil || !there {
+			return y.submit(ctx) // it may have been done: look
+		}
+	}
+	if err != nil || !pasted {
+		if err == nil {
+			err = &HeldError{Reason: reasonDialog}
+		}
+		return y.forget(ctx, err)
+	}
+	if err := y.record(statePasted); err != nil {
+		return Unsure, err
+	}
+	y.at(failpoint.TypePasted)
+	return y.submit(ctx)
+}
+
+// forget gives up a text of which nothing was pasted.
+func (y *typer) forget(ctx context.Context, why error) (Arrival, error) {
+	y.tmux.unload(ctx, y.e.Buffer)
+	y.j.drop(y.e.ID)
+	if err := y.j.save(); err != nil {
+		return NotTyped, errors.Join(why, err)
+	}
+	return NotTyped, why
+}
+
+// submit presses Enter until the text has arrived. It only does so while the input box
+// holds the text and nothing else.
+func (y *typer) submit(ctx context.Context) (Arrival, error) {
+	begun, lastEnter, heldSince, entered := time.Now(), time.Time{}, time.Time{}, 0
+	if y.e.State == stateEntered {
+		lastEnter = begun // an Enter of the last call may still be on its way
+	}
+	for {
+		if y.proofs.found(y.e) {
+			return y.end(stateArrived, Arrived)
+		}
+		v, err := y.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return Unsure, fmt.Errorf("type into a session: %w", ctx.Err())
+		case errors.Is(err, ErrGone):
+			return y.gone()
+		case err != nil:
+			return Unsure, err
+		case v.held != "":
+			if heldSince.IsZero() {
+				heldSince = time.Now()
+			}
+			if y.e.Enters == 0 && time.Since(heldSince) > y.settle {
+				return NotTyped, &HeldError{Reason: v.held, Pasted: true}
+			}
+		case y.holds(v):
+			heldSince = time.Time{}
+			if entered < y.maxEnters && (lastEnter.IsZero() || time.Since(lastEnter) > y.enterEvery) {
+				sent, err := y.enter(ctx, v)
+				if err != nil {
+					return Unsure, err
+				}
+				if sent {
+					lastEnter = time.Now()
+					entered++
+					y.at(failpoint.TypeEntered)
+				}
+			}
+		default:
+			heldSince = time.Time{}
+			if y.e.Enters == 0 && time.Since(begun) > y.show {
+				if v.text == "" { // a dialog swallowed it, or a person entered it
+					return y.end(stateUnsure, Unsure)
+				}
+				return NotTyped, &HeldError{Reason: reasonDraft, Pasted: true}
+			}
+		}
+		if y.e.Enters > 0 && time.Since(lastEnter) > y.prove {
+			return y.end(stateUnsure, Unsure)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(y.poll):
+		}
+	}
+}
+
+// enter presses Enter once. That it was pressed is written down before it is.
+func (y *typer) enter(ctx context.Context, v view) (bool, error) {
+	y.e.Enters++
+	if err := y.record(stateEntered); err != nil {
+		return false, err
+	}
+	sent, err := y.tmux.enter(ctx, v)
+	if err != nil || sent {
+		return sent, err
+	}
+	y.e.Enters--
+	if y.e.Enters > 0 {
+		return false, y.record(stateEntered)
+	}
+	return false, y.record(statePasted)
+}
+
+// gone tells of a text whose session ended. Without an Enter nobody took it.
+func (y *typer) gone() (Arrival, error) {
+	if y.e.Enters > 0 {
+		return y.end(stateUnsure, Unsure)
+	}
+	y.j.drop(y.e.ID)
+	return NotTyped, errors.Join(fmt.Errorf("type into %s: %w", y.target.Session, ErrGone), y.j.save())
+}
+
+// end records the last that is known of a text.
+func (y *typer) end(s typingState, a Arrival) (Arrival, error) {
+	if err := y.record(s); err != nil && a != Arrived {
+		return a, err
+	}
+	return a, nil
+}
+
+func (y *typer) record(s typingState) error {
+	y.e.State = s
+	y.j.put(y.e)
+	if err := y.j.save(); err != nil {
+		return fmt.Errorf("write down what is typed: %w", err)
+	}
+	return nil
+}
+
+// ready returns a look at an input box that is empty, or why there is none.
+func (y *typer) ready(ctx context.Context) (view, error) {
+	begun := time.Now()
+	for {
+		v, err := y.look(ctx)
+		if err != nil {
+			return view{}, err
+		}
+		if v.held == "" && v.text == "" {
+			return v, nil
+		}
+		if time.Since(begun) > y.settle {
+			if v.held == "" {
+				v.held = reasonDraft
+			}
+			return view{}, &HeldError{Reason: v.held}
+		}
+		select {
+		case <-ctx.Done():
+			return view{}, fmt.Errorf("type into a session: %w", ctx.Err())
+		case <-time.After(y.poll):
+		}
+	}
+}
+
+// holds tells whether the input box shows the text and nothing else. A long one is shown
+// as a stand-in for it, which counts its rows.
+func (y *typer) holds(v view) bool {
+	if m := pastedText.FindStringSubmatch(v.text); m != nil {
+		return m[1] == rowsMore(y.text.Body)
+	}
+	return glyphs(v.text) == glyphs(y.text.Body)
+}
+
+var pastedText = regexp.MustCompile(`^\[Pasted text #[0-9]+(?: \+([0-9]+) lines)?\]$`)
