@@ -36,6 +36,8 @@ func rooms() []room {
 		{name: "internal/failpoint"},
 		// The stack starts everything on one machine, so it may know everything but the mains.
 		{name: "internal/stack", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker"}},
+		// What arrived in a session is read where its hooks write it.
+		{name: "internal/terminal", may: []string{"rules", "internal/failpoint", "internal/outbox"}, tests: doubles},
 		{name: "internal", may: []string{"rules", "internal/failpoint"}, tests: doubles},
 		{name: "activities", may: []string{"rules", "internal"}},
 		{name: "workflows", may: []string{"rules", "activities"}, tests: []string{"internal/tools"}},
