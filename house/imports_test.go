@@ -40,17 +40,24 @@ func rooms() []room {
 		{name: "internal/terminal", may: []string{"rules", "internal/failpoint", "internal/outbox"}, tests: doubles},
 		{name: "internal", may: []string{"rules", "internal/failpoint"}, tests: doubles},
 		{name: "activities", may: []string{"rules", "internal"}},
+		// Scenarios act on a running system: they stand beside the workflows, and are none.
+		{name: scenarios, may: []string{"rules", "internal", "workflows"}},
 		{name: "workflows", may: []string{"rules", "activities"}, tests: []string{"internal/tools"}},
 		{name: "starter", may: []string{"rules", "internal", "workflows"}},
 		{name: "worker", may: []string{"rules", "internal", "activities", "workflows"}},
 		{name: "replaytests", may: []string{"rules", "internal", "activities", "workflows", "histories"}},
 		{name: "histories"},
 		{name: "house"},
+		{name: "cmd/capture", may: []string{"rules", "internal", "histories", scenarios}, tests: []string{"workflows"}},
 		{name: "cmd", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 		{name: "e2e", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 		{name: "bench", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 	}
 }
+
+// scenarios is the folder beside the workflows that is no workflow code: what runs there
+// runs once, in `task capture`, and is never replayed. Only what captures may import it.
+const scenarios = "workflows/scenarios"
 
 // within tells whether a package is the room, or stands below it.
 func within(path, room string) bool { return path == room || strings.HasPrefix(path, room+"/") }
@@ -77,6 +84,10 @@ func wrong(p pkg, path string, imports, may []string, how string) []breach {
 	var found []breach
 	for _, imported := range imports {
 		target, ours := strings.CutPrefix(imported, module+"/")
+		if ours && within(target, scenarios) && !within(path, scenarios) && !slices.Contains(may, scenarios) {
+			found = append(found, breach{p.ImportPath, fmt.Sprintf("%s %s, which is for captures only", how, imported)})
+			continue
+		}
 		if !ours || within(target, folder(path)) {
 			continue
 		}
@@ -89,6 +100,9 @@ func wrong(p pkg, path string, imports, may []string, how string) []breach {
 
 // folder is the folder whose packages are one thing: internal/slackbox for internal/slackbox/page.
 func folder(path string) string {
+	if within(path, scenarios) {
+		return scenarios
+	}
 	parts := strings.SplitN(path, "/", 3)
 	if (parts[0] == "internal" || parts[0] == "cmd") && len(parts) > 1 {
 		return parts[0] + "/" + parts[1]
@@ -129,6 +143,10 @@ func TestCheckImports_FindsWhatIsPlanted(t *testing.T) {
 		{ImportPath: module + "/internal/storehouse", Imports: ours("internal/store")},
 		{ImportPath: module + "/activities", Imports: ours("rules", "internal/store", "workflows")},
 		{ImportPath: module + "/workflows", Imports: ours("rules", "activities", "internal/store")},
+		{ImportPath: module + "/workflows", Imports: ours("workflows/scenarios")},
+		{ImportPath: module + "/workflows/scenarios", Imports: ours("workflows", "internal/stack", "worker")},
+		{ImportPath: module + "/worker", Imports: ours("workflows", "workflows/scenarios")},
+		{ImportPath: module + "/cmd/capture", Imports: ours("workflows/scenarios", "internal/stack")},
 		{ImportPath: module + "/starter", Imports: ours("workflows", "internal/store", "activities")},
 		{ImportPath: module + "/worker", Imports: ours("workflows", "activities", "internal/store", "starter")},
 		{ImportPath: module + "/attic", Imports: ours("rules")},
@@ -142,6 +160,9 @@ func TestCheckImports_FindsWhatIsPlanted(t *testing.T) {
 		"agentsmith/internal/storehouse: imports agentsmith/internal/store",
 		"agentsmith/activities: imports agentsmith/workflows",
 		"agentsmith/workflows: imports agentsmith/internal/store",
+		"agentsmith/workflows: imports agentsmith/workflows/scenarios, which is for captures only",
+		"agentsmith/workflows/scenarios: imports agentsmith/worker",
+		"agentsmith/worker: imports agentsmith/workflows/scenarios, which is for captures only",
 		"agentsmith/starter: imports agentsmith/activities",
 		"agentsmith/worker: imports agentsmith/starter",
 		"agentsmith/attic: this folder is no room",
