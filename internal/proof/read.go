@@ -28,6 +28,9 @@ type Gate struct {
 	// Sites are the places that ask it: the call of GetVersion itself, or of the predicate
 	// that makes it.
 	Sites []Site
+	// Workflows are the types whose code can come to a site, by the names that the package
+	// registers them under: too many rather than too few. Empty when reading cannot tell.
+	Workflows []string
 }
 
 // Site is one place in the source.
@@ -52,7 +55,7 @@ type Reading struct {
 
 // Read reads the Go files of one folder, without its tests. The source is only parsed and
 // typed as far as the folder itself goes: an import need not be there. So a change ID must
-// be a constant of the folder.
+// be a constant of the folder, and a gate that is asked in a folder below is a problem.
 func Read(dir string) (*Reading, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -70,13 +73,22 @@ func Read(dir string) (*Reading, error) {
 		}
 		files[abs] = text
 	}
-	return ReadFiles(files)
+	out, err := ReadFiles(files)
+	if err != nil {
+		return nil, err
+	}
+	below, err := askedBelow(dir)
+	if err != nil {
+		return nil, err
+	}
+	out.Problems = append(out.Problems, below...)
+	return out, nil
 }
 
 // ReadFiles reads the given files of one package, by name.
 func ReadFiles(files map[string][]byte) (*Reading, error) {
 	r := &reader{fset: token.NewFileSet(), out: &Reading{commands: map[string]string{}}, gates: map[string]*Gate{},
-		funcs: map[types.Object]*ast.FuncDecl{}, taken: map[*ast.Ident]bool{}}
+		funcs: map[types.Object]*ast.FuncDecl{}, taken: map[*ast.Ident]bool{}, askedIn: map[string][]*ast.FuncDecl{}, helpers: map[types.Object]bool{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if strings.HasSuffix(name, "_test.go") || !strings.HasSuffix(name, ".go") {
 			continue
@@ -94,6 +106,7 @@ func ReadFiles(files map[string][]byte) (*Reading, error) {
 	conf := types.Config{Error: func(error) {}, Importer: noImports{}, FakeImportC: true}
 	_, _ = conf.Check("p", r.fset, r.files, r.info) // what an import would tell is missing, and not needed
 	r.read()
+	r.consulting()
 	slices.Sort(r.out.Problems)
 	for _, id := range slices.Sorted(maps.Keys(r.gates)) {
 		r.out.Gates = append(r.out.Gates, *r.gates[id])
@@ -113,6 +126,10 @@ type reader struct {
 	gates map[string]*Gate
 	funcs map[types.Object]*ast.FuncDecl
 	taken map[*ast.Ident]bool // names that stand where they are called
+	// askedIn are the functions that name a gate: its predicates, or who hands it to a helper.
+	askedIn map[string][]*ast.FuncDecl
+	// helpers are the functions that ask a gate which their caller names.
+	helpers map[types.Object]bool
 }
 
 // visit is a node with what stands around it, the outermost first.
@@ -137,7 +154,7 @@ func (r *reader) read() {
 	for _, v := range asks {
 		r.ask(v, calls)
 	}
-	r.values(asks)
+	r.hidden(asks, calls)
 }
 
 // walk collects the calls of a declaration with what stands around each.
@@ -248,14 +265,17 @@ func (r *reader) resolve(v visit, id, minV, maxV ast.Expr, ask visit, calls map[
 		}
 		if n, ok := r.number(maxV); ok {
 			g.Max = max(g.Max, n)
+		} else {
+			r.problem(v.call.Pos(), "the newest version of the gate %q is no constant of the package", name)
 		}
+		r.askedIn[name] = append(r.askedIn[name], v.in)
 		r.sites(g, v, calls, depth)
 		return
 	}
 	// A parameter: its callers say which gate it is.
 	if v.in != nil {
 		if i := r.param(v.in, id); i >= 0 {
-			r.site(v) // a condition inside of the helper holds for every gate that it asks
+			r.helper(v, id)
 			from := calls[r.info.Defs[v.in.Name]]
 			for _, c := range from {
 				if i < len(c.call.Args) {
@@ -290,30 +310,6 @@ func (r *reader) sites(g *Gate, v visit, calls map[types.Object][]visit, depth i
 	g.Sites = append(g.Sites, s)
 	if s.Conditional != "" {
 		r.problem(v.call.Pos(), "the gate %q is asked %s; ask it unconditionally, before", g.ID, s.Conditional)
-	}
-}
-
-// values reports gates that are handed on as values: where those are called cannot be read.
-func (r *reader) values(asks []visit) {
-	predicates := map[types.Object]bool{}
-	for _, v := range asks {
-		if v.in != nil && r.predicate(v.in) {
-			predicates[r.info.Defs[v.in.Name]] = true
-		}
-	}
-	for name, o := range r.info.Uses {
-		if predicates[o] && !r.taken[name] {
-			r.problem(name.Pos(), "%s asks a gate and is handed on as a value: where it is asked cannot be read", name.Name)
-		}
-	}
-	for _, file := range r.files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			sel, ok := n.(*ast.SelectorExpr)
-			if ok && strings.HasPrefix(sel.Sel.Name, "GetVersion") && r.isSDK(sel) && !r.taken[sel.Sel] {
-				r.problem(sel.Pos(), "%s is handed on as a value: the gates that it asks cannot be read", sel.Sel.Name)
-			}
-			return true
-		})
 	}
 }
 

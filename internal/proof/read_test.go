@@ -74,6 +74,17 @@ func gate(ctx wf.Context) bool { return wf.GetVersion(ctx, id, wf.DefaultVersion
 		"through a helper":          {`func h(ctx wf.Context, n int, s string) bool { return wf.GetVersion(ctx, s, 1, wf.Version(n)) > 1 }; func w(ctx wf.Context, s string) { h(ctx, 2, "h"); h(ctx, 2, s) }`, "nothing calls w"},
 		"a loop's body":             {`func w(ctx wf.Context, f bool) { for f { g := gate(ctx); _ = g } }`, ""},
 		"a method":                  {`type b struct{}; func (b) g(ctx wf.Context) bool { return wf.GetVersion(ctx, "m", 1, 2) > 1 }; func (x b) w(ctx wf.Context, f bool) { for f { if f { x.g(ctx) } } }`, `the gate "m" is asked in the body of an if`},
+		"a helper's condition":      {`func h(ctx wf.Context, s string, f bool) bool { return f && wf.GetVersion(ctx, s, 1, 2) > 1 }; func w(ctx wf.Context) { h(ctx, "h", true) }`, "the gates of h are asked behind the short-circuit"},
+		"a helper as a value":       {`func h(ctx wf.Context, s string) bool { println(); return wf.GetVersion(ctx, s, 1, 2) > 1 }; func w(ctx wf.Context) { h(ctx, "a"); f := h; f(ctx, "b") }`, "h asks a gate and is handed on as a value"},
+		"a helper in an interface":  {`type i interface{ Ask(wf.Context, string) bool }; type x struct{}; func (x) Ask(ctx wf.Context, s string) bool { println(); return wf.GetVersion(ctx, s, 1, 2) > 1 }; func w(ctx wf.Context, v i) { x{}.Ask(ctx, "a"); v.Ask(ctx, "b") }`, "Ask may ask a gate and is called through an interface"},
+		"a predicate in one":        {`type i interface{ Ask(wf.Context) bool }; type x struct{}; func (x) Ask(ctx wf.Context) bool { return wf.GetVersion(ctx, "x", 1, 2) > 1 }; func w(ctx wf.Context, v i, f bool) { x{}.Ask(ctx); if f && v.Ask(ctx) { } }`, "Ask may ask a gate and is called through an interface"},
+		"a helper of any type":      {`func h[T any](ctx wf.Context, s string) bool { return wf.GetVersion(ctx, s, 1, 2) > 1 }; func w(ctx wf.Context) { h[int](ctx, "a") }`, "h asks a gate and is handed on as a value"},
+		"a helper that adds to it":  {`func h(ctx wf.Context, s string) bool { s += "x"; return wf.GetVersion(ctx, s, 1, 2) > 1 }; func w(ctx wf.Context) { h(ctx, "a") }`, "h changes the change ID that it is given"},
+		"a helper's list":           {`func h(ctx wf.Context, all ...string) { for _, s := range all { wf.GetVersion(ctx, s, 1, 2) } }; func w(ctx wf.Context) { h(ctx, "a") }`, "no constant of the package"},
+		"a literal":                 {`func w(ctx wf.Context, x bool) { f := func() bool { return wf.GetVersion(ctx, "l", 1, 2) > 1 }; if x && f() { } }`, "in a function that is kept as a value"},
+		"put together":              {`func w(ctx wf.Context, s string) { wf.GetVersion(ctx, "x-"+s, 1, 2) }`, "no constant of the package"},
+		"a field":                   {`type c struct{ s string }; func w(ctx wf.Context, x c) { wf.GetVersion(ctx, x.s, 1, 2) }`, "no constant of the package"},
+		"no newest version":         {`func w(ctx wf.Context, n int) { wf.GetVersion(ctx, "m", 1, wf.Version(n)) }`, `the newest version of the gate "m" is no constant`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := proof.ReadFiles(map[string][]byte{"p.go": []byte(head + c.body)})
@@ -92,6 +103,37 @@ func gate(ctx wf.Context) bool { return wf.GetVersion(ctx, id, wf.DefaultVersion
 			require.Contains(t, strings.Join(r.Problems, "\n"), c.problem)
 		})
 	}
+}
+
+// A goroutine of a workflow is no condition, and is read through.
+func TestRead_ReadsWhatIsHandedToACall(t *testing.T) {
+	r, err := proof.ReadFiles(map[string][]byte{"p.go": []byte(`package p
+import "go.temporal.io/sdk/workflow"
+func w(ctx workflow.Context) { workflow.Go(ctx, func(ctx workflow.Context) { workflow.GetVersion(ctx, "go", 1, 2) }) }
+`)})
+	require.NoError(t, err)
+	require.Empty(t, r.Problems)
+	require.Equal(t, "go", r.Gates[0].ID)
+}
+
+// What hides a gate from the reading is refused, not read past.
+func TestRead_RefusesASourceThatHidesItsGates(t *testing.T) {
+	r, err := proof.ReadFiles(map[string][]byte{"p.go": []byte(`package p
+import . "go.temporal.io/sdk/workflow"
+func w(ctx Context) { GetVersion(ctx, "dot", 1, 2) }
+`)})
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(r.Problems, "\n"), "imported under no name")
+
+	dir := t.TempDir()
+	below := filepath.Join(dir, "below", "deeper")
+	require.NoError(t, os.MkdirAll(below, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte("package p\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(below, "q.go"), []byte("package q\nimport wf \"go.temporal.io/sdk/workflow\"\nvar ask = wf.GetVersion\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(below, "r.go"), []byte("package q\nimport \"go.temporal.io/sdk/workflow\"\nvar sleep = workflow.Sleep\n"), 0o644))
+	r, err = proof.Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"below/deeper/q.go:3: GetVersion stands in a package below: the gates that it asks are not read"}, r.Problems)
 }
 
 func without(lines []string, part string) (out []string) {

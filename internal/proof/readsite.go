@@ -77,6 +77,9 @@ func (r *reader) site(v visit) Site {
 	}
 	for i := len(v.stack) - 2; i >= 0; i-- {
 		how, loop := passes(v.stack[i], v.stack[i+1])
+		if _, literal := v.stack[i+1].(*ast.FuncLit); literal && !given(v.stack[i]) {
+			how = "in a function that is kept as a value"
+		}
 		s.Loop = s.Loop || loop
 		if how != "" {
 			s.Conditional = how // the outermost says most
@@ -84,6 +87,9 @@ func (r *reader) site(v visit) Site {
 	}
 	return s
 }
+
+// given tells whether a function literal is called where it stands, or handed to a call.
+func given(n ast.Node) bool { _, ok := n.(*ast.CallExpr); return ok }
 
 // passes tells whether a node may be run without the child in which the place stands.
 func passes(n, child ast.Node) (how string, loop bool) {
