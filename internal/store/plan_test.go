@@ -51,6 +51,48 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 		func() error { _, err := s.PostsOf(ctx, "p"); return err },
 		func() error { _, err := s.Attempts(ctx, "b"); return err },
 		func() error { _, err := s.FinishTurn(ctx, "t", "s", keys, rules.Answered, ""); return err },
+		func() error {
+			_, _, err := s.Claim(ctx, Wish{Seat: "s", Thread: l.Thread(), Slug: "fix", Claimant: "c"})
+			return err
+		},
+		func() error { _, _, err := s.TakeOverClaim(ctx, "s", l.Thread(), "c", "d"); return err },
+		func() error { _, err := s.ReleaseClaim(ctx, "s", l.Thread(), "x"); return err },
+		func() error {
+			_, err := s.BindClaim(ctx, "s", l.Thread(), "d", Bound{Session: "i"})
+			return err
+		},
+		func() error { _, err := s.ClaimOf(ctx, "s", l.Thread()); return err },
+		func() error { _, err := s.ClaimBySlug(ctx, "fix"); return err },
+		func() error { _, err := s.Claims(ctx, "b"); return err },
+		func() error { return s.AskedForWork(ctx, "s", l.Thread(), "fix", "") },
+		func() error { _, err := s.WorkThreads(ctx, "s"); return err },
+		func() error { _, err := s.EndClaim(ctx, "s", l.Thread(), "i"); return err },
+		func() error { _, err := s.RegisterSession(ctx, Session{ID: "i"}); return err },
+		func() error { _, err := s.Session(ctx, 1); return err },
+		func() error { _, err := s.SessionByID(ctx, "i"); return err },
+		func() error { _, err := s.Sessions(ctx); return err },
+		func() error { return s.EndSession(ctx, "i") },
+		func() error {
+			_, err := s.QueueLines(ctx, "i", []SessionLine{{Key: l.LineKey}})
+			return err
+		},
+		func() error { _, err := s.WaitingLines(ctx, "i", 1); return err },
+		func() error { _, err := s.MoveLine(ctx, "i", l.LineKey, LineQueued, LineTyping); return err },
+		func() error {
+			_, err := s.AddDeposit(ctx, Deposit{ID: "d", Session: "i", Kind: DepositStop})
+			return err
+		},
+		func() error { _, err := s.NextDeposit(ctx, "i"); return err },
+		func() error { _, err := s.OwnDeposit(ctx, "d", "s", l.Thread()); return err },
+		func() error { return s.DeliverDeposit(ctx, "d", l.TS) },
+		func() error {
+			return s.LinkPull(ctx, PullRequest{Repo: "a/b", Number: 1, Seat: "s", Thread: l.Thread()})
+		},
+		func() error { _, err := s.PullThreads(ctx, "a/b", 1); return err },
+		func() error { _, err := s.PullsOf(ctx, "s", l.Thread()); return err },
+		func() error { _, err := s.FreshDelivery(ctx, "x"); return err },
+		func() error { return s.SetPhaseMessage(ctx, "s", l.Thread(), "", "") },
+		func() error { _, _, err := s.PhaseMessage(ctx, "s", l.Thread()); return err },
 	} {
 		require.NoError(t, call())
 	}
@@ -92,6 +134,7 @@ func readsAll(step string) bool {
 		"SCAN t", "SCAN n", // the groups of a subquery
 		"SCAN p USING INDEX processes_live", // only what is live
 		"USING COVERING INDEX ledger_seen",  // LastSeen, at boot
+		"SCAN sessions USING INDEX sessions_live",
 	} {
 		if strings.HasSuffix(step, fine) || strings.Contains(step, fine+" ") {
 			return false

@@ -94,6 +94,16 @@ func (s *Store) write(ctx context.Context, what string, fn func(context.Context,
 	return s.wrap(what, s.w.do(ctx, fn))
 }
 
+// changed runs one statement and tells whether it changed a row.
+func (s *Store) changed(ctx context.Context, what, text string, args ...any) (bool, error) {
+	var n int64
+	err := s.write(ctx, what, func(ctx context.Context, q query) (err error) {
+		n, err = q.exec(ctx, text, args...)
+		return err
+	})
+	return err == nil && n > 0, err
+}
+
 // view runs fn over the readers, without a transaction.
 func (s *Store) view(ctx context.Context, what string, fn func(context.Context, query) error) error {
 	if s.closed.Load() {
