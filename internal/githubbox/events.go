@@ -2,13 +2,16 @@ package githubbox
 
 import "strings"
 
-// event is a webhook that is to be sent.
+// event is a webhook that is to be sent; without a hook it is made of nothing.
 type event struct {
 	name string
 	body obj
 }
 
 func (s *Server) pullEvent(r *repository, p *pull, action string) event {
+	if s.hook.URL == "" {
+		return event{}
+	}
 	sample := "pull_request.opened"
 	switch action {
 	case "synchronize", "closed", "review_requested":
@@ -24,6 +27,9 @@ func (s *Server) pullEvent(r *repository, p *pull, action string) event {
 }
 
 func (s *Server) reviewEvent(r *repository, p *pull, review Review) event {
+	if s.hook.URL == "" {
+		return event{}
+	}
 	about := s.about(r, p)
 	about.other = review.User
 	body := render("pull_request_review.submitted", about)
@@ -86,6 +92,9 @@ func ofSuite(doc obj, about subject, pulls []*pull) {
 }
 
 func (s *Server) checkRunEvent(r *repository, sha string, run CheckRun) event {
+	if s.hook.URL == "" {
+		return event{}
+	}
 	about, pulls := s.ofCommit(r, sha)
 	body := render("check_run.completed", about)
 	if run.Status != "completed" {
@@ -107,6 +116,9 @@ func dressRun(doc obj, run CheckRun) {
 }
 
 func (s *Server) checkSuiteEvent(r *repository, sha string) event {
+	if s.hook.URL == "" {
+		return event{}
+	}
 	about, pulls := s.ofCommit(r, sha)
 	body := render("check_suite.completed", about)
 	inner := sub(body, "check_suite")
@@ -121,6 +133,9 @@ func (s *Server) checkSuiteEvent(r *repository, sha string) event {
 }
 
 func (s *Server) statusEvent(r *repository, sha string, status Status) event {
+	if s.hook.URL == "" {
+		return event{}
+	}
 	about, _ := s.ofCommit(r, sha)
 	body := render("status", about)
 	body["id"], body["state"], body["context"] = status.id, status.State, status.Context
@@ -132,6 +147,9 @@ func (s *Server) statusEvent(r *repository, sha string, status Status) event {
 }
 
 func (s *Server) pushed(r *repository, branch, before, after string) event {
+	if s.hook.URL == "" {
+		return event{}
+	}
 	const none = "0000000000000000000000000000000000000000"
 	body := render("push", subject{repo: r, branch: branch, sha: after, baseURL: s.base})
 	if before == "" {
