@@ -16,8 +16,8 @@ const FormTool = "StructuredOutput"
 //
 // A stand-in understands nothing, so its rule is plain and its own: a line that begins
 // like an order ("fix …", "please add …", "can you write …", "work: …") is work, and its
-// repo is the one of those listed whose name is a word of the line. Every other line is a
-// question, and so is one that holds directives, so that they stay what they were. To
+// repo is the one of those listed whose name is a word of the line. So is a line that only
+// names a repo, where such an order was given before. Every other line is a question, and so is one that holds directives, so that they stay what they were. To
 // have it say anything else:
 //
 //	[[classify question]]
@@ -32,10 +32,15 @@ func classify(req Request) Reply {
 	if i := slices.IndexFunc(list, func(x directive) bool { return x.name == "classify" }); i >= 0 {
 		return classifyAs(list[i].arg)
 	}
-	if len(list) > 0 || !AsksForWork(req.Said) {
-		return form("question", "", "")
+	repo, earlier := repoOf(req), sectionOf(req.User, "Asked earlier in this thread")
+	switch {
+	case len(list) > 0:
+	case AsksForWork(req.Said):
+		return form("work", slugOf(req.Said), repo)
+	case repo != "" && AsksForWork(said(earlier)):
+		return form("work", slugOf(said(earlier)), repo)
 	}
-	return form("work", slugOf(req.Said), repoOf(req))
+	return form("question", "", "")
 }
 
 func classifyAs(arg string) Reply {
@@ -112,15 +117,18 @@ func repoOf(req Request) string {
 	for i, w := range said {
 		said[i] = strings.TrimRight(w, ".")
 	}
-	_, listed, _ := strings.Cut("\n"+req.User, "\n## Repositories\n")
-	for row := range strings.SplitSeq(listed, "\n") {
+	for row := range strings.SplitSeq(sectionOf(req.User, "Repositories"), "\n") {
 		name, ok := strings.CutPrefix(row, "- ")
-		if strings.HasPrefix(row, "## ") {
-			break
-		}
 		if ok && slices.Contains(said, name) {
 			return name
 		}
 	}
 	return ""
+}
+
+// sectionOf returns what stands below a heading.
+func sectionOf(text, title string) string {
+	_, section, _ := strings.Cut("\n"+text, "\n## "+title+"\n")
+	section, _, _ = strings.Cut("\n"+section, "\n## ")
+	return strings.TrimSpace(section)
 }

@@ -38,6 +38,16 @@ func TestScript_ClassifiesByARuleOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestScript_TakesTheRepoThatWasMissing(t *testing.T) {
+	ask := func(earlier, said string) string {
+		r := Script(Directives{})(Request{Form: true, Said: said, User: "## Repositories\n- web\n\n## Asked earlier in this thread\n| " + earlier + "\n\n## New lines\n| " + said + "\n"})
+		return string(r.Tool.Input)
+	}
+	require.JSONEq(t, `{"kind":"work","repo":"web","slug":"fix-footer"}`, ask("fix the footer", "it's in web"))
+	require.JSONEq(t, `{"kind":"question","repo":"","slug":""}`, ask("fix the footer", "it's in api"))
+	require.JSONEq(t, `{"kind":"question","repo":"","slug":""}`, ask("what a nice footer", "it's in web"))
+}
+
 func TestScript_ClassifiesBadlyWhereItIsTold(t *testing.T) {
 	for said, want := range map[string]Reply{
 		"[[classify say it is work]]":    {Text: "it is work"},
