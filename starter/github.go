@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"agentsmith/internal/github"
+	"agentsmith/internal/store"
 	"agentsmith/rules"
 	"agentsmith/workflows"
 )
@@ -28,16 +30,14 @@ const (
 	forgedQuiet = time.Minute
 )
 
-// pullLink is a thread's link to a pull request, or to a branch of an operator.
+// pullLink is a thread that a webhook is about.
 type pullLink struct {
 	seat   string
 	thread rules.Thread
 	// slug is the operator's that works for the thread; "" where none does.
 	slug string
-	// repo (owner/name), number, url and branch are the pull request; number 0: found by
-	// its branch alone.
-	repo, url, branch string
-	number            int
+	// pull is the pull request that links them; number 0: found by its branch alone.
+	pull store.PullRequest
 }
 
 // pullLinks is what the store knows of pull requests and webhooks.
@@ -57,7 +57,7 @@ type operatorTasks interface {
 }
 
 // withoutOperator is told of a pull request whose thread has no operator task (P2).
-type withoutOperator func(ctx context.Context, link pullLink) error
+type withoutOperator func(ctx context.Context, t rules.Thread, seat string, pull store.PullRequest) error
 
 // githubDoor takes the webhooks of GitHub and wakes the operator tasks that they are
 // about (O10). A webhook is only a wake: the task reads GitHub itself. So one that is
@@ -200,7 +200,7 @@ func (d *githubDoor) find(ctx context.Context, e github.Event) ([]pullLink, erro
 	have, woken := map[key]bool{}, map[string]bool{}
 	take := func(links []pullLink) {
 		for _, l := range links {
-			k := key{l.seat, l.thread, l.number}
+			k := key{l.seat, l.thread, l.pull.Number}
 			if have[k] || (l.slug != "" && woken[l.seat+"/"+l.slug]) {
 				continue
 			}
@@ -236,21 +236,17 @@ func (d *githubDoor) find(ctx context.Context, e github.Event) ([]pullLink, erro
 // whoever renders for a thread without a task (P2); a branch alone says nothing then.
 func (d *githubDoor) wake(ctx context.Context, e github.Event, link pullLink) error {
 	if link.slug != "" {
-		number := link.number
-		if number == 0 {
-			number = e.Number
-		}
 		err := d.tasks.tell(ctx, link.seat, link.slug, workflows.TaskTrigger{
-			Kind: workflows.TaskGitHub, Delivery: e.Delivery, Event: eventName(e), Repo: e.Repo, Pull: number,
+			Kind: workflows.TaskGitHub, Delivery: e.Delivery, Event: eventName(e), Repo: e.Repo, Pull: cmp.Or(link.pull.Number, e.Number),
 		})
 		if !errors.Is(err, errNoTask) {
 			return err
 		}
 	}
-	if link.number == 0 || d.orphan == nil {
+	if link.pull.Number == 0 || d.orphan == nil {
 		return nil
 	}
-	if err := d.orphan(ctx, link); err != nil {
+	if err := d.orphan(ctx, link.thread, link.seat, link.pull); err != nil {
 		return fmt.Errorf("tell the thread %s of %s of its pull request: %w", link.thread.Root, link.thread.Channel, err)
 	}
 	return nil

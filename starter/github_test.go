@@ -21,6 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"agentsmith/internal/store"
 	"agentsmith/internal/telemetry"
 	"agentsmith/rules"
 	"agentsmith/workflows"
@@ -128,7 +129,7 @@ type hookRoom struct {
 	*githubDoor
 	links   *fakeLinks
 	tasks   *fakeTasks
-	orphans []pullLink
+	orphans []store.PullRequest
 	counts  map[string]int
 	out     *bytes.Buffer
 	mu      sync.Mutex
@@ -139,10 +140,10 @@ func newHookRoom(t *testing.T) *hookRoom {
 	r := &hookRoom{links: newFakeLinks(), tasks: &fakeTasks{}, counts: map[string]int{}, out: &bytes.Buffer{}}
 	log, err := telemetry.NewLogger(&lockedWriter{w: r.out, mu: &r.mu}, "debug", "text")
 	require.NoError(t, err)
-	r.githubDoor = newGitHubDoor(hookSecret, r.links, r.tasks, func(_ context.Context, l pullLink) error {
+	r.githubDoor = newGitHubDoor(hookSecret, r.links, r.tasks, func(_ context.Context, _ rules.Thread, _ string, p store.PullRequest) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.orphans = append(r.orphans, l)
+		r.orphans = append(r.orphans, p)
 		return nil
 	}, func(outcome string) {
 		r.mu.Lock()
@@ -167,7 +168,7 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 func (r *hookRoom) bind() pullLink {
 	l := pullLink{seat: seatName, thread: rules.Thread{Channel: "C1", Root: ts1}, slug: hookSlug}
 	r.links.slugs[hookSlug] = l
-	l.repo, l.number = hookRepo, 7
+	l.pull = store.PullRequest{Repo: hookRepo, Number: 7, Seat: seatName, Thread: l.thread}
 	r.links.pulls[7] = []pullLink{l}
 	return l
 }

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.temporal.io/api/serviceerror"
 
+	"agentsmith/internal/config"
 	"agentsmith/internal/telemetry"
 	"agentsmith/workflows"
 )
@@ -100,11 +101,14 @@ func serveGitHub(ctx context.Context, door *githubDoor, o githubOptions) (*githu
 	return s, nil
 }
 
-// close takes no more webhooks, and lets those that have begun finish until ctx ends (T6).
+// close takes no more webhooks, and lets those that have begun finish (T6); ctx may have
+// ended already.
 func (s *githubServer) close(ctx context.Context) error {
 	if s.http == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhookWork)
+	defer cancel()
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, s.http.Close())
@@ -116,6 +120,18 @@ func (s *githubServer) close(ctx context.Context) error {
 		return fmt.Errorf("close the door of GitHub's webhooks: %w", err)
 	}
 	return nil
+}
+
+// openGitHub opens the webhook door as the config says. Nobody is told yet of a pull
+// request whose thread has no operator (P2).
+func openGitHub(ctx context.Context, cfg config.GitHub, ledger pullLedger, temporal temporalClient,
+	health *telemetry.Health, metrics *telemetry.Metrics, log *slog.Logger) (*githubServer, error) {
+	count, err := countWebhooks(metrics.Meter)
+	if err != nil {
+		return nil, err
+	}
+	door := newGitHubDoor(cfg.WebhookSecret.Reveal(), storedLinks{ledger}, taskClient{temporal}, nil, count, log)
+	return serveGitHub(ctx, door, githubOptions{listen: cfg.Listen, health: health, log: log})
 }
 
 // countWebhooks counts what becomes of webhooks.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"agentsmith/internal/store"
 	"agentsmith/rules"
 )
 
@@ -53,14 +54,14 @@ func TestGitHubDoor_TakesNoBranchThatIsNoOperators(t *testing.T) {
 }
 
 func TestGitHubDoor_TellsOfAPullRequestWithoutAnOperator(t *testing.T) {
-	linked := pullLink{seat: seatName, thread: rules.Thread{Channel: "C1", Root: ts1}, repo: hookRepo, number: 7}
+	linked := pullLink{seat: seatName, thread: rules.Thread{Channel: "C1", Root: ts1}, pull: store.PullRequest{Repo: hookRepo, Number: 7}}
 	t.Run("no operator is bound", func(t *testing.T) {
 		r := newHookRoom(t)
 		r.links.pulls[7] = []pullLink{linked}
 		status, _ := r.post(webhook("pull_request", hookPayload(t, "pull_request.closed")))
 		require.Equal(t, http.StatusOK, status)
 		require.Empty(t, r.tasks.all())
-		require.Equal(t, []pullLink{linked}, r.orphans)
+		require.Equal(t, []store.PullRequest{linked.pull}, r.orphans)
 		require.True(t, r.links.marked[hookDelivery])
 	})
 	t.Run("its task has ended", func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestGitHubDoor_TellsOfAPullRequestWithoutAnOperator(t *testing.T) {
 		r.tasks.err = fmt.Errorf("signal: %w", errNoTask)
 		status, _ := r.post(webhook("pull_request", hookPayload(t, "pull_request.closed")))
 		require.Equal(t, http.StatusOK, status)
-		require.Equal(t, []pullLink{l}, r.orphans)
+		require.Equal(t, []store.PullRequest{l.pull}, r.orphans)
 	})
 	t.Run("a branch alone says nothing", func(t *testing.T) {
 		r := newHookRoom(t)
@@ -88,7 +89,7 @@ func TestGitHubDoor_TellsOfAPullRequestWithoutAnOperator(t *testing.T) {
 	})
 	t.Run("a failure is answered so", func(t *testing.T) {
 		r := newHookRoom(t)
-		r.orphan = func(context.Context, pullLink) error { return context.DeadlineExceeded }
+		r.orphan = func(context.Context, rules.Thread, string, store.PullRequest) error { return context.DeadlineExceeded }
 		r.links.pulls[7] = []pullLink{linked}
 		status, _ := r.post(webhook("pull_request", hookPayload(t, "pull_request.closed")))
 		require.Equal(t, http.StatusServiceUnavailable, status)
@@ -100,10 +101,10 @@ func TestGitHubDoor_WakesEveryThreadThoughOneFails(t *testing.T) {
 	r := newHookRoom(t)
 	second := rules.Thread{Channel: "C2", Root: ts2}
 	r.links.pulls[7] = []pullLink{
-		{seat: seatName, thread: second, repo: hookRepo, number: 7},
-		{seat: seatName, thread: rules.Thread{Channel: "C1", Root: ts1}, slug: hookSlug, repo: hookRepo, number: 7},
+		{seat: seatName, thread: second, pull: store.PullRequest{Repo: hookRepo, Number: 7}},
+		{seat: seatName, thread: rules.Thread{Channel: "C1", Root: ts1}, slug: hookSlug, pull: store.PullRequest{Repo: hookRepo, Number: 7}},
 	}
-	r.orphan = func(context.Context, pullLink) error { return context.DeadlineExceeded }
+	r.orphan = func(context.Context, rules.Thread, string, store.PullRequest) error { return context.DeadlineExceeded }
 	status, _ := r.post(webhook("pull_request", hookPayload(t, "pull_request.opened")))
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Len(t, r.tasks.all(), 1)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -99,6 +100,11 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	webhooks, err := openGitHub(ctx, cfg.GitHub, ledger, temporal, health, metrics, logger)
+	if err != nil {
+		return errors.Join(err, h.close())
+	}
+	defer webhooks.close(ctx)
 	return h.run(ctx)
 }
 

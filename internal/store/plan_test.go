@@ -91,6 +91,7 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 		func() error { _, err := s.PullThreads(ctx, "a/b", 1); return err },
 		func() error { _, err := s.PullsOf(ctx, "s", l.Thread()); return err },
 		func() error { _, err := s.FreshDelivery(ctx, "x"); return err },
+		func() error { _, err := s.SeenDelivery(ctx, "x"); return err },
 		func() error { return s.SetPhaseMessage(ctx, "s", l.Thread(), "", "") },
 		func() error { _, _, err := s.PhaseMessage(ctx, "s", l.Thread()); return err },
 	} {

@@ -92,3 +92,13 @@ func (s *Store) FreshDelivery(ctx context.Context, id string) (fresh bool, err e
 	}
 	return fresh, nil
 }
+
+// SeenDelivery tells whether a webhook's delivery was noted. It is noted when it was
+// handed on and not before, so that a crash in between loses no event.
+func (s *Store) SeenDelivery(ctx context.Context, id string) (bool, error) {
+	var n int
+	err := s.view(ctx, "look for delivery", func(ctx context.Context, q query) error {
+		return q.row(ctx, `SELECT COUNT(*) FROM deliveries WHERE id = $1`, id).Scan(&n)
+	})
+	return n > 0, err
+}

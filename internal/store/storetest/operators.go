@@ -227,8 +227,16 @@ func testWork(t *testing.T, newURL func(t *testing.T) string) {
 			require.NoError(t, err)
 			return f
 		}
+		seen := func(id string) bool {
+			f, err := w.SeenDelivery(w.ctx(), id)
+			require.NoError(t, err)
+			return f
+		}
+		require.False(t, seen("a"))
 		require.True(t, fresh("a"))
+		require.True(t, seen("a"))
 		require.False(t, fresh("a"))
+		require.False(t, seen("b"), "looking notes nothing")
 		require.True(t, fresh("b"))
 		w.now = w.now.Add(29 * 24 * time.Hour)
 		require.False(t, fresh("a"))
