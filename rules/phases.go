@@ -81,7 +81,7 @@ func Phases(f PhaseFacts) []PhaseRow {
 	rows := []PhaseRow{
 		doneOnce(RowAsk, begun, ""),
 		doneOnce(RowClassified, begun && f.Bound, "work"),
-		doneOnce(RowRepo, f.Repo != "", code(f.Repo)),
+		doneOnce(RowRepo, begun && f.Repo != "", code(f.Repo)),
 		doneOnce(RowOperator, f.Bound, operatorDetail(f)),
 		session(f),
 		doneOnce(RowBranch, f.Branch != "", code(f.Branch)),
@@ -235,15 +235,21 @@ func (s PhaseState) mark() string {
 // safeLink tells whether an address can stand in a text as one.
 func safeLink(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil &&
+	return err == nil && len(s) <= 400 && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil &&
 		!strings.ContainsAny(s, "<>|\"'` \t\n\r")
 }
+
+// maxName bounds a name in a text, in runes: a row of the table is to fit on a phone.
+const maxName = 60
 
 // code sets a name off from the text around it.
 func code(s string) string {
 	s = strings.ReplaceAll(Visible(s), "`", "'")
 	if s == "" {
 		return ""
+	}
+	if r := []rune(s); len(r) > maxName {
+		s = string(r[:maxName-1]) + "…"
 	}
 	return "`" + s + "`"
 }
