@@ -127,7 +127,7 @@ func (a Agent) prompt(brief string, rec record) string {
 	var b strings.Builder
 	b.WriteString(briefPrefix)
 	b.WriteString(strings.TrimSpace(plain(brief)))
-	fmt.Fprintf(&b, "\n\nYou work in %s, a git worktree of %s, on the branch %s. Commit your work there. ", rec.Worktree, rec.Repo, rec.Branch)
+	fmt.Fprintf(&b, "\n\nYou work in %s, a git worktree of %s, on the branch %s. Commit your work there. Read CLAUDE.md and AGENTS.md first where they exist: they are not loaded by themselves. ", rec.Worktree, rec.Repo, rec.Branch)
 	b.WriteString("Where something stands there already that nobody told you of, an operator before you left it: look at the log and the status, and go on from it.\n\n")
 	fmt.Fprintf(&b, "The people are in the Slack thread, not at this terminal. To tell them something while you work, run: %s 'TEXT'\n", shellQuote(a.Say))
 	b.WriteString("What you write last when you stop is told to them by itself; don't say the same twice. What they write reaches you here as a prompt. ")
