@@ -1,9 +1,6 @@
 package rules
 
-import (
-	"strings"
-	"unicode"
-)
+import "strings"
 
 // terminalPrefix begins every text that is typed into a session.
 const terminalPrefix = "Line from "
@@ -62,7 +59,7 @@ func plainForTerminal(text string) string {
 		switch {
 		case r == '\n':
 			return r
-		case unicode.IsControl(r), unseen(r):
+		case unseen(r):
 			return -1
 		}
 		return r

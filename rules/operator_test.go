@@ -87,17 +87,25 @@ func TestResolveCheckout_IsExact(t *testing.T) {
 	}
 	_, ok = rules.ResolveCheckout(set[:1], "")
 	require.False(t, ok, "one checkout is no default (O4)")
+	_, ok = rules.ResolveCheckout([]rules.Checkout{{Path: "/src/nameless"}}, "")
+	require.False(t, ok, "a checkout without a name is not what nobody named")
 }
 
 func TestSlug_IsAlwaysValid(t *testing.T) {
 	require.Equal(t, "fix-the-login-page", rules.SlugFor("<@U1> Fix the login page!"))
-	require.Equal(t, "task", rules.SlugFor("修复登录"))
+	require.Equal(t, "fix-the-login-page", rules.SlugFor("@smith: Hey, could you please fix the login page?"))
+	require.Equal(t, "add-a-b-to-c", rules.SlugFor("add a &amp; b to c, and d, and e"))
+	require.Equal(t, "is-1-2-see", rules.SlugFor("is 1 < 2? see <https://x.example|this page>"))
+	for _, nothing := range []string{"", "修复登录", "please", "a", "!!", "<https://x.example>", strings.Repeat("a", 100)} {
+		require.Equal(t, "task", rules.SlugFor(nothing), nothing)
+	}
 	for _, bad := range []string{"", "ab", "-ab", "ab-", "a--b", "A-b", "op foo", "foo:bar", "foo.bar", "=foo", "foo\n", strings.Repeat("a", 41)} {
 		require.False(t, rules.ValidSlug(bad), "%q", bad)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		slug := rules.SlugFor(rapid.String().Draw(t, "text"))
 		require.True(t, rules.ValidSlug(slug), slug)
+		slug = rapid.OneOf(rapid.Just(slug), rapid.StringMatching(`[a-z0-9]{1,3}(-[a-z0-9]{1,3}){1,9}`)).Draw(t, "slug")
 		ts := rapid.StringMatching(`1[0-9]{9}\.[0-9]{6}`).Draw(t, "root")
 		other := rapid.StringMatching(`1[0-9]{9}\.[0-9]{6}`).Draw(t, "another root")
 		suffixed := rules.SuffixSlug(slug, ts)

@@ -51,7 +51,7 @@ func TestRenderPhases_ShowsConfirmedLinksOnly(t *testing.T) {
 	require.NotContains(t, rules.RenderPhases(rules.Phases(f)), "http")
 	f.PullURL = "https://github.com/a/b/pull/7"
 	require.Contains(t, rules.RenderPhases(rules.Phases(f)), "pull request: #7 https://github.com/a/b/pull/7")
-	for _, bad := range []string{"javascript:alert(1)", "https://a@b/", "https://a/|<!here>", "https://a/ b", "//a/b"} {
+	for _, bad := range []string{"javascript:alert(1)", "https://a@b/", "https://a/|<!here>", "https://a/ b", "//a/b", "https:///a", "https:a"} {
 		f.PullURL = bad
 		require.NotContains(t, rules.RenderPhases(rules.Phases(f)), bad)
 	}
@@ -140,6 +140,16 @@ func TestPhases_FollowAPullRequest(t *testing.T) {
 				require.Equal(t, want, stateOf(t, rows, row), row)
 			}
 		})
+	}
+}
+
+func TestPhases_SayWhatASessionDoes(t *testing.T) {
+	for want, f := range map[string]rules.PhaseFacts{
+		"◐ session: works": {Bound: true, Alive: true}, "◐ session: waits for a person": {Bound: true, Alive: true, Blocked: true},
+		"✕ session: gone": {Bound: true, Dead: true}, "● session: ended": {Bound: true, Dead: true, Pull: 1, State: "merged"},
+		"○ session": {Bound: true}, "◐ session: works\n": {Bound: true, Alive: true, Pull: 1, State: "merged"},
+	} {
+		require.Contains(t, rules.RenderPhases(rules.Phases(f))+"\n", strings.TrimSuffix(want, "\n")+"\n")
 	}
 }
 

@@ -16,19 +16,29 @@ func ValidSlug(s string) bool {
 	return len(s) >= 3 && len(s) <= maxSlug && slugShape.MatchString(s)
 }
 
+// filler are words that name nothing, where they stand before the task.
+func filler(word string) bool {
+	switch word {
+	case "please", "can", "could", "would", "you", "hi", "hey", "hello", "the", "a", "an":
+		return true
+	}
+	return false
+}
+
 // SlugFor makes a slug of what a line says, for work that the classifier gave no usable
 // one. It is never empty.
 func SlugFor(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(PlainWords(text)), func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9')
-	})
-	slug := ""
-	for _, w := range words {
+	text = strings.ToLower(Unescape(PlainWords(text)))
+	slug, parts := "", 0
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9') }) {
+		if slug == "" && filler(w) {
+			continue
+		}
 		next := strings.TrimPrefix(slug+"-"+w, "-")
-		if len(next) > maxSlug-16 || strings.Count(next, "-") > 4 {
+		if len(next) > maxSlug-16 || parts == 5 {
 			break
 		}
-		slug = next
+		slug, parts = next, parts+1
 	}
 	if !ValidSlug(slug) {
 		return "task"
@@ -36,23 +46,12 @@ func SlugFor(text string) string {
 	return slug
 }
 
-// PlainWords is a text without what stands in angle brackets: mentions and links.
+// PlainWords is a text without mentions and links, as Slack sent it or as a reader sees it.
 func PlainWords(text string) string {
-	var b strings.Builder
-	depth := 0
-	for _, r := range text {
-		switch {
-		case r == '<':
-			depth++
-		case r == '>' && depth > 0:
-			depth--
-			b.WriteByte(' ')
-		case depth == 0:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return named.ReplaceAllString(angle.ReplaceAllString(text, " "), " ")
 }
+
+var named = regexp.MustCompile(`@\S+|https?://\S+`)
 
 // SuffixSlug makes a slug unique to a thread by the root's ts (O6). It stays valid.
 func SuffixSlug(slug, rootTS string) string {
