@@ -92,6 +92,7 @@ func (s *Store) BusyThreads(ctx context.Context, seat, team, channel string) ([]
 			WHERE l.seat = $1 AND l.team = $2 AND l.channel = $3 AND l.state IN ('owed', 'taken') AND l.state = 'taken'
 			ORDER BY l.root`, seat, team, channel)
 		roots, err := texts(rows, err)
+		all = nil
 		for _, root := range roots {
 			all = append(all, rules.Thread{Team: team, Channel: channel, Root: root})
 		}

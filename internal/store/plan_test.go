@@ -105,7 +105,7 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 		}
 		return nil
 	}))
-	for text := range s.read.stmts {
+	for text := range s.read.(*readers).stmts {
 		statements = append(statements, text)
 	}
 	require.Greater(t, len(statements), 30)
@@ -114,7 +114,7 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 			continue
 		}
 		args := make([]any, 30)
-		rows, err := s.read.db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+text, args...)
+		rows, err := s.read.(*readers).db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+text, args...)
 		require.NoError(t, err)
 		plan, err := collect(rows, err, func(r scanner) (string, error) {
 			var a, b, c any

@@ -17,6 +17,15 @@ type query interface {
 	rows(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
+var errNoWrite = fmt.Errorf("%w: a write outside of a transaction", ErrInvalid)
+
+func affected(r sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
 // scanner is a row to be read.
 type scanner interface{ Scan(dest ...any) error }
 
@@ -90,7 +99,7 @@ func (r *readers) stmt(ctx context.Context, text string) (*sql.Stmt, error) {
 }
 
 func (r *readers) exec(context.Context, string, ...any) (int64, error) {
-	return 0, fmt.Errorf("%w: a write outside of a transaction", ErrInvalid)
+	return 0, errNoWrite
 }
 
 func (r *readers) row(ctx context.Context, text string, args ...any) scanner {

@@ -53,7 +53,7 @@ func (s *Store) openSQLite(ctx context.Context, rawURL string) error {
 	}
 	rdb.SetMaxOpenConns(maxReaders)
 	rdb.SetMaxIdleConns(maxReaders)
-	s.read = &readers{db: rdb, stmts: map[string]*sql.Stmt{}}
+	s.read, s.again = &readers{db: rdb, stmts: map[string]*sql.Stmt{}}, func(error) bool { return false }
 	s.w = newWriter(func(ctx context.Context) (session, error) {
 		// The connection outlives the call that happened to open it.
 		conn, err := wdb.Conn(context.WithoutCancel(ctx))
@@ -61,7 +61,7 @@ func (s *Store) openSQLite(ctx context.Context, rawURL string) error {
 			return nil, err
 		}
 		return &sqliteSession{conn: conn, stmts: map[string]*sql.Stmt{}}, nil
-	}, sqliteBusy)
+	}, dialect{busy: sqliteBusy, again: func(error) bool { return false }})
 	// The writer last: the connection that closes last folds the log into the file.
 	s.close = []func() error{rdb.Close, s.w.close, wdb.Close}
 	return nil
@@ -79,7 +79,7 @@ func sqliteDSN(raw string) (dsn, path string, err error) {
 	}
 	if scheme, _, ok := strings.Cut(raw, "://"); ok {
 		// Not the url itself: it may hold a password.
-		return "", "", fmt.Errorf("%w: store url: %q is not supported, use a file path", ErrInvalid, short(scheme))
+		return "", "", fmt.Errorf("%w: store url: %q is not supported, use a file path or postgres://", ErrInvalid, short(scheme))
 	}
 	if raw == "" || raw == ":memory:" {
 		return "", "", fmt.Errorf("%w: store url: need the path of a file: several connections and processes share it", ErrInvalid)
@@ -132,6 +132,11 @@ func (c *sqliteSession) begin(ctx context.Context) error {
 	return err
 }
 
+func (c *sqliteSession) commit(ctx context.Context) error {
+	_, err := c.exec(ctx, `COMMIT`)
+	return err
+}
+
 func sqliteBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
@@ -164,11 +169,7 @@ func (c *sqliteSession) exec(ctx context.Context, text string, args ...any) (int
 	if err != nil {
 		return 0, err
 	}
-	res, err := st.ExecContext(ctx, cleanArgs(args)...)
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
+	return affected(st.ExecContext(ctx, cleanArgs(args)...))
 }
 
 func (c *sqliteSession) row(ctx context.Context, text string, args ...any) scanner {

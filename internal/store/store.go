@@ -29,7 +29,9 @@ const patience = 10 * time.Second
 type Store struct {
 	name   string // what errors call it; never a secret
 	w      *writer
-	read   *readers
+	read   query
+	again  func(error) bool  // a read that failed so may be tried again
+	tidy   func(error) error // takes secrets out of an error
 	close  []func() error
 	closed atomic.Bool
 	now    func() time.Time
@@ -46,14 +48,19 @@ func WithClock(now func() time.Time) Option { return func(s *Store) { s.now = no
 func WithLogger(l *slog.Logger) Option { return func(s *Store) { s.log = l } }
 
 // Open opens the store at url, creates it and brings its tables up to date where
-// needed, and proves that it can be written. A plain path or a file: URL is SQLite.
-// It refuses a database of a newer program.
+// needed, and proves that it can be written. A plain path or a file: URL is SQLite,
+// postgres:// and postgresql:// are PostgreSQL. It refuses a database of a newer program.
+// No error holds the URL's password (X3).
 func Open(ctx context.Context, url string, opts ...Option) (*Store, error) {
 	s := &Store{now: time.Now, log: slog.Default()}
 	for _, o := range opts {
 		o(s)
 	}
-	if err := s.openSQLite(ctx, url); err != nil {
+	open := s.openSQLite
+	if isPostgres(url) {
+		open = s.openPostgres
+	}
+	if err := open(ctx, url); err != nil {
 		return nil, err
 	}
 	if err := s.Ping(ctx); err != nil {
@@ -104,14 +111,23 @@ func (s *Store) changed(ctx context.Context, what, text string, args ...any) (bo
 	return err == nil && n > 0, err
 }
 
-// view runs fn over the readers, without a transaction.
+// readTries bounds how often a read is tried: a pool may hold several connections that the
+// database dropped.
+const readTries = maxReaders + 1
+
+// view runs fn over the readers, without a transaction. fn may be run again after a failed
+// try.
 func (s *Store) view(ctx context.Context, what string, fn func(context.Context, query) error) error {
 	if s.closed.Load() {
 		return s.wrap(what, ErrClosed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return s.wrap(what, fn(ctx, s.read))
+	err := fn(ctx, s.read)
+	for try := 1; try < readTries && err != nil && s.again(err) && ctx.Err() == nil; try++ {
+		err = fn(ctx, s.read)
+	}
+	return s.wrap(what, err)
 }
 
 func (s *Store) wrap(what string, err error) error {
@@ -121,7 +137,11 @@ func (s *Store) wrap(what string, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
 	}
-	return fmt.Errorf("store %s: %s: %w", s.name, what, err)
+	err = fmt.Errorf("store %s: %s: %w", s.name, what, err)
+	if s.tidy != nil {
+		err = s.tidy(err)
+	}
+	return err
 }
 
 // micros is the store's clock as it is stored.

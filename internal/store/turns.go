@@ -189,6 +189,7 @@ func openTo(ctx context.Context, q query, turnID, seat string, k rules.LineKey) 
 func (s *Store) OpenLines(ctx context.Context, turnID, seat string, keys []rules.LineKey) ([]rules.LineKey, error) {
 	var open []rules.LineKey
 	err := s.view(ctx, "read open lines", func(ctx context.Context, q query) error {
+		open = nil
 		for _, k := range keys {
 			if _, err := tsMicros(k.TS); err != nil {
 				return err

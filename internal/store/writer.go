@@ -14,18 +14,30 @@ import (
 // fails is undone alone, by its savepoint.
 type writer struct {
 	open func(context.Context) (session, error)
-	busy func(error) bool // another process has the lock
+	dialect
 	ops  chan *op
 	quit chan struct{}
 	done chan struct{}
 	ses  session // owned by run
+	down bool    // owned by run: the last batch found no database
+}
+
+// dialect is what the writer has to know of its database.
+type dialect struct {
+	// busy: another process has the write lock.
+	busy func(error) bool
+	// again: for sure nothing was written, and another try may succeed.
+	again func(error) bool
+	// limit ends a transaction that hangs; 0 for a database that cannot.
+	limit time.Duration
 }
 
 // session is the connection of the writer.
 type session interface {
 	query
-	// begin takes the database's write lock or fails at once.
+	// begin takes the database's write lock or fails soon.
 	begin(context.Context) error
+	commit(context.Context) error
 	close() error
 }
 
@@ -39,8 +51,12 @@ type op struct {
 // not wait long for the last.
 const batchMax = 64
 
-func newWriter(open func(context.Context) (session, error), busy func(error) bool) *writer {
-	w := &writer{open: open, busy: busy, ops: make(chan *op), quit: make(chan struct{}), done: make(chan struct{})}
+// outage is how long a batch is tried again while the database cannot be reached: a
+// restart is to be sat out, and whoever waits is to learn soon of anything longer (L2).
+const outage = time.Second
+
+func newWriter(open func(context.Context) (session, error), d dialect) *writer {
+	w := &writer{open: open, dialect: d, ops: make(chan *op), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.run()
 	return w
 }
@@ -103,18 +119,34 @@ func (w *writer) gather(first *op) []*op {
 }
 
 func (w *writer) batch(ops []*op) {
-	ops, err := w.begin(ops)
-	if err == nil && len(ops) > 0 {
-		err = w.commit(ops)
+	until := time.Now().Add(outage)
+	if w.down {
+		until = time.Time{}
 	}
-	if err == nil {
-		return
-	}
-	for _, o := range ops {
-		select {
-		case o.reply <- err:
-		default: // it was answered with its own error
+	pause := 5 * time.Millisecond
+	for {
+		var err error
+		if ops, err = w.begin(ops); err == nil && len(ops) > 0 {
+			ops, err = w.commit(ops)
 		}
+		if err == nil {
+			w.down = false
+			return
+		}
+		again := w.again(err)
+		if !again || time.Now().After(until) {
+			w.down = again
+			for _, o := range ops {
+				o.reply <- err
+			}
+			return
+		}
+		select {
+		case <-w.quit:
+			until = time.Time{}
+		case <-time.After(pause):
+		}
+		pause = min(pause*2, 100*time.Millisecond)
 	}
 }
 
@@ -164,20 +196,26 @@ func (w *writer) tryBegin(ctx context.Context) error {
 }
 
 // commit runs ops and commits them. Inside the transaction nothing is cancelled: it
-// is short, and a cancelled one would take the others of the batch with it.
-func (w *writer) commit(ops []*op) error {
+// is short, and a cancelled one would take the others of the batch with it. It returns
+// the ops that it has not answered, which is those that its error is for.
+func (w *writer) commit(ops []*op) ([]*op, error) {
 	ctx := context.Background()
+	if w.limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, w.limit)
+		defer cancel()
+		ctx = limited
+	}
 	alone := len(ops) == 1
 	ok := ops[:0:0]
-	for _, o := range ops {
+	for i, o := range ops {
 		if !alone {
 			if _, err := w.ses.exec(ctx, `SAVEPOINT op`); err != nil {
-				return w.abort(ctx, err)
+				return append(ok, ops[i:]...), w.abort(ctx, err)
 			}
 		}
 		err := call(ctx, o.fn, w.ses)
 		if alone && err != nil {
-			return w.abort(ctx, err)
+			return ops, w.abort(ctx, err)
 		}
 		if alone {
 			ok = ops
@@ -185,11 +223,11 @@ func (w *writer) commit(ops []*op) error {
 		}
 		if err != nil {
 			if _, undo := w.ses.exec(ctx, `ROLLBACK TO op`); undo != nil {
-				return w.abort(ctx, errors.Join(err, undo))
+				return append(ok, ops[i:]...), w.abort(ctx, errors.Join(err, undo))
 			}
 		}
 		if _, rel := w.ses.exec(ctx, `RELEASE op`); rel != nil {
-			return w.abort(ctx, errors.Join(err, rel))
+			return append(ok, ops[i:]...), w.abort(ctx, errors.Join(err, rel))
 		}
 		if err != nil {
 			o.reply <- err
@@ -197,13 +235,13 @@ func (w *writer) commit(ops []*op) error {
 		}
 		ok = append(ok, o)
 	}
-	if _, err := w.ses.exec(ctx, `COMMIT`); err != nil {
-		return w.abort(ctx, fmt.Errorf("commit: %w", err))
+	if err := w.ses.commit(ctx); err != nil {
+		return ok, w.abort(ctx, fmt.Errorf("commit: %w", err))
 	}
 	for _, o := range ok {
 		o.reply <- nil
 	}
-	return nil
+	return nil, nil
 }
 
 // abort undoes the transaction and returns err. A connection that cannot even undo

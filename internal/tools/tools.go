@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 )
 
 // SetupCommand is what a person runs to install what is missing.
@@ -49,6 +50,48 @@ func Tmux() (string, error) { return fromPath("SMITH_TMUX_BIN", "tmux", "tmux") 
 // Chromium returns the path of a Chromium: SMITH_CHROMIUM_BIN, else the one on the PATH.
 func Chromium() (string, error) {
 	return fromPath("SMITH_CHROMIUM_BIN", "Chromium", "chromium", "chromium-browser", "google-chrome")
+}
+
+// Postgres returns the folder of a PostgreSQL server's programs: SMITH_POSTGRES_BIN, else
+// that of the one on the PATH, else the newest of Debian's packages, which puts them on
+// no PATH.
+func Postgres() (string, error) { return postgresIn("/usr/lib/postgresql") }
+
+func postgresIn(debian string) (string, error) {
+	const env = "SMITH_POSTGRES_BIN"
+	if dir := os.Getenv(env); dir != "" {
+		return given(env, dir)
+	}
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(initdb); err == nil && isServer(filepath.Dir(real)) {
+			return filepath.Abs(filepath.Dir(real))
+		}
+	}
+	dirs, err := filepath.Glob(filepath.Join(debian, "*", "bin"))
+	if err != nil {
+		return "", err
+	}
+	newest, best := "", -1
+	for _, dir := range dirs {
+		version, err := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
+		if err == nil && version > best && isServer(dir) {
+			newest, best = dir, version
+		}
+	}
+	if newest == "" {
+		return "", fmt.Errorf("PostgreSQL is not installed; run: %s (or set %s to the folder of its programs)", SetupCommand, env)
+	}
+	return newest, nil
+}
+
+// isServer tells whether a folder holds a server, and not a client alone.
+func isServer(dir string) bool {
+	for _, program := range []string{"initdb", "postgres"} {
+		if _, err := os.Stat(filepath.Join(dir, program)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // Cache returns the folder where pinned programs are kept, each in a folder named

@@ -1,0 +1,46 @@
+package store_test
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"agentsmith/internal/store/storetest"
+	"agentsmith/internal/tools"
+)
+
+func startPostgres(t testing.TB) *storetest.Postgres {
+	t.Helper()
+	bin, err := tools.Postgres()
+	require.NoError(t, err)
+	return storetest.StartPostgres(t, bin)
+}
+
+func TestPostgres(t *testing.T) {
+	p := startPostgres(t)
+	storetest.Run(t, func(t *testing.T) string { return p.NewURL(t) }, readsEverything)
+}
+
+// readsEverything reads every row of every table and by every index.
+func readsEverything(t *testing.T, url string) {
+	db, err := sql.Open("pgx", url)
+	require.NoError(t, err)
+	defer db.Close()
+	rows, err := db.Query(`SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'public'`)
+	require.NoError(t, err)
+	var tables []string
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		tables = append(tables, name)
+	}
+	require.NoError(t, rows.Err())
+	require.Greater(t, len(tables), 10)
+	for _, table := range tables {
+		_, err := db.Exec(`REINDEX TABLE ` + table)
+		require.NoError(t, err)
+		_, err = db.Exec(`SELECT count(t::text) FROM ` + table + ` t`)
+		require.NoError(t, err)
+	}
+}
