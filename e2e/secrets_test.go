@@ -23,7 +23,7 @@ func (s *system) secrets() (out [][]byte) {
 	for _, u := range s.Slack.State().Users {
 		out = append(out, []byte(u.Token))
 	}
-	return append(out, []byte("local-model-needs-no-key"))
+	return append(out, []byte("local-model-needs-no-key"), []byte("local-github-token"), []byte("local-github-webhook-secret"))
 }
 
 // historiesWithSecrets looks for secrets in every history of the server.

@@ -1,7 +1,7 @@
 // Package stack runs the whole of Smith on one machine, with real parts: a Temporal
-// server, the local Slack, the agent CLI (against a stand-in of the model unless told
-// otherwise), a worker and a starter. The local stack, the end-to-end tests, the
-// captures and the benchmarks are all built on it.
+// server, the local Slack, a local GitHub, the agent CLI (against a stand-in of the
+// model unless told otherwise), a worker and a starter. The local stack, the end-to-end
+// tests, the captures and the benchmarks are all built on it.
 package stack
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"agentsmith/internal/githubbox"
 	"agentsmith/internal/slackbox"
 	"agentsmith/internal/slackbox/page"
 	"agentsmith/internal/standin"
@@ -65,6 +66,7 @@ type Options struct {
 type Stack struct {
 	Options
 	Slack    *slackbox.Server
+	GitHub   *githubbox.Server
 	Model    *standin.Server
 	Temporal *Temporal
 	Worker   *Proc
@@ -72,7 +74,7 @@ type Stack struct {
 	// ConfigPath is the config that worker and starter read.
 	ConfigPath string
 
-	workerHealth, starterHealth string
+	workerHealth, starterHealth, githubDoor string
 }
 
 // Start starts everything in order and returns when it is ready for a line. What had
@@ -98,6 +100,9 @@ func (s *Stack) start(ctx context.Context) error {
 		}
 	}
 	if err := s.startSlack(ctx); err != nil {
+		return err
+	}
+	if err := s.startGitHub(ctx); err != nil {
 		return err
 	}
 	if err := s.startModel(ctx); err != nil {
@@ -175,6 +180,7 @@ func (s *Stack) writeConfig() error {
 		"slack":    map[string]any{"api_url": s.Slack.URL()},
 		"seats":    seats,
 		"agent":    agent,
+		"github":   map[string]any{"api_url": s.GitHub.URL(), "listen": s.githubDoor, "poll": "10s"},
 		"listen":   map[string]any{"worker": s.workerHealth, "starter": s.starterHealth},
 		"log":      map[string]any{"format": "text"},
 		// Who presses Ctrl-C waits for it.
@@ -235,7 +241,7 @@ func (s *Stack) env() []string {
 
 // starterEnv has the app tokens too; workerEnv has what signs the agent CLI in (X3).
 func (s *Stack) starterEnv() []string {
-	env := s.env()
+	env := append(s.env(), "SMITH_GITHUB_WEBHOOK_SECRET="+githubSecret)
 	for _, app := range s.seatApps() {
 		env = append(env, envName(app.Name)+"_APP_TOKEN="+app.AppToken)
 	}
@@ -243,10 +249,11 @@ func (s *Stack) starterEnv() []string {
 }
 
 func (s *Stack) workerEnv() []string {
+	env := append(s.env(), "SMITH_GITHUB_TOKEN="+githubToken)
 	if s.SignedIn {
-		return append(s.env(), signInVars()...)
+		return append(env, signInVars()...)
 	}
-	return append(s.env(), "ANTHROPIC_BASE_URL="+s.Model.URL(), "ANTHROPIC_API_KEY=local-model-needs-no-key")
+	return append(env, "ANTHROPIC_BASE_URL="+s.Model.URL(), "ANTHROPIC_API_KEY=local-model-needs-no-key")
 }
 
 func envName(seat string) string { return strings.ToUpper(strings.ReplaceAll(seat, "-", "_")) }
@@ -324,6 +331,9 @@ func (s *Stack) Stop() error {
 	}
 	if s.Temporal != nil && s.Temporal.Proc != nil {
 		errs = append(errs, s.Temporal.Stop(stopLimit))
+	}
+	if s.GitHub != nil {
+		errs = append(errs, s.GitHub.Close())
 	}
 	if s.Model != nil {
 		errs = append(errs, s.Model.Close())
