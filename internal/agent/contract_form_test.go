@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -133,6 +134,30 @@ func TestRun_AFormNeedsNoSessionButAProperSchema(t *testing.T) {
 		_, err := r.Run(t.Context(), s, nil)
 		require.ErrorContains(t, err, "run an agent", name)
 		require.False(t, errors.Is(err, ErrUnreadable), name)
+	}
+}
+
+// No record is kept of a form's process: it has no tools, so what dies with its supervisor
+// is all there is.
+func TestContract_AFormLeavesNothingBehindWhoeverDies(t *testing.T) {
+	t.Parallel()
+	for _, who := range []string{"the worker", "both"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			cmd, p, _ := startWorker(t, r, form(t, "[[classify hang]]"))
+			require.Eventually(t, func() bool { return len(r.api.Forms()) > 0 }, 30*time.Second, 5*time.Millisecond)
+			supervisor := parent(t, p.PID)
+			if who == "both" {
+				require.NoError(t, syscall.Kill(supervisor, syscall.SIGSTOP)) // it must not see the worker die
+			}
+			at := time.Now()
+			require.NoError(t, cmd.Process.Kill())
+			if who == "both" {
+				require.NoError(t, syscall.Kill(supervisor, syscall.SIGKILL))
+			}
+			requireGone(t, at, p, supervisor)
+		})
 	}
 }
 
