@@ -53,7 +53,8 @@ type TaskTrigger struct {
 	Delivery string `json:"delivery,omitempty"`
 	Event    string `json:"event,omitempty"`
 	// Repo as owner/name and Pull name the pull request that it is about, 0 where GitHub
-	// named only the branch (TaskGitHub).
+	// named only the branch (TaskGitHub). They are a hint: any repository whose webhooks we
+	// take may have a branch of that name, so they decide nothing.
 	Repo string `json:"repo,omitempty"`
 	Pull int    `json:"pull,omitempty"`
 }
