@@ -6,17 +6,13 @@ package histories
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
-	"go.temporal.io/sdk/client"
 )
 
 // ManifestFile is the manifest's name below the folder of specimens.
@@ -35,6 +31,9 @@ type Row struct {
 	Server string `json:"server"`
 	// For says what it is for, in a line.
 	For string `json:"for"`
+	// SHA256 is the file's own, in small hex: where a clone has no history to ask, it tells
+	// that the file is as it was captured.
+	SHA256 string `json:"sha256"`
 }
 
 // Specimen is a row with its history.
@@ -46,6 +45,7 @@ type Specimen struct {
 var (
 	scenarioShape = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	commitShape   = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	sumShape      = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // FileOf is where a specimen of that workflow type belongs.
@@ -63,6 +63,8 @@ func (r Row) check() error {
 		return fmt.Errorf("%s: %q is no commit", r.File, r.Commit)
 	case r.SDK == "" || r.Server == "" || r.For == "":
 		return fmt.Errorf("%s: the row lacks the SDK's or the server's version, or what it is for", r.File)
+	case !sumShape.MatchString(r.SHA256):
+		return fmt.Errorf("%s: %q is no sha256", r.File, r.SHA256)
 	}
 	return nil
 }
@@ -82,116 +84,9 @@ func Manifest(dir string) ([]Row, error) {
 	return rows, nil
 }
 
-// Load reads every specimen of a folder. It is an error when there is none, when a row has
-// no file, a file no row, or when the two do not agree.
-func Load(dir string) ([]Specimen, error) {
-	rows, err := Manifest(dir)
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		return nil, errors.New("there is no specimen: a proof without one proves nothing")
-	}
-	files, err := filepath.Glob(filepath.Join(dir, "*", "*.json"))
-	if err != nil {
-		return nil, fmt.Errorf("list the specimens: %w", err)
-	}
-	var out []Specimen
-	known := map[string]bool{}
-	for _, row := range rows {
-		if err := row.check(); err != nil {
-			return nil, err
-		}
-		if known[row.File] {
-			return nil, fmt.Errorf("%s: two rows", row.File)
-		}
-		known[row.File] = true
-		h, err := read(filepath.Join(dir, row.File))
-		if err != nil {
-			return nil, err
-		}
-		if got := started(h).GetWorkflowType().GetName(); got != row.Workflow {
-			return nil, fmt.Errorf("%s: a history of %q, the row says %q", row.File, got, row.Workflow)
-		}
-		out = append(out, Specimen{Row: row, History: h})
-	}
-	for _, f := range files {
-		rel, err := filepath.Rel(dir, f)
-		if err != nil {
-			return nil, fmt.Errorf("list the specimens: %w", err)
-		}
-		if !known[filepath.ToSlash(rel)] {
-			return nil, fmt.Errorf("%s: no row in the manifest", rel)
-		}
-	}
-	return out, nil
-}
-
-func read(path string) (*historypb.History, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("read a specimen: %w", err)
-	}
-	defer f.Close()
-	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read the specimen %s: %w", path, err)
-	}
-	return h, nil
-}
-
-func started(h *historypb.History) *historypb.WorkflowExecutionStartedEventAttributes {
-	if len(h.GetEvents()) == 0 {
-		return nil
-	}
-	return h.Events[0].GetWorkflowExecutionStartedEventAttributes()
-}
-
 // Execution is the workflow and run that a history is of: ids that the code derives from
 // them must come out the same in a replay.
 func (s Specimen) Execution() (workflowID, runID string) {
 	a := started(s.History)
 	return a.GetWorkflowId(), a.GetOriginalExecutionRunId()
-}
-
-// Add writes a specimen and its row. One that is there is never overwritten: history can't
-// be made up afterwards.
-func Add(dir string, row Row, h *historypb.History) error {
-	row.File = FileOf(row.Workflow, row.Generation, row.Scenario)
-	if err := row.check(); err != nil {
-		return err
-	}
-	rows, err := Manifest(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	if slices.ContainsFunc(rows, func(r Row) bool { return r.File == row.File }) {
-		return fmt.Errorf("%s: the manifest has it already", row.File)
-	}
-	text, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(h)
-	if err != nil {
-		return fmt.Errorf("write the specimen %s: %w", row.File, err)
-	}
-	path := filepath.Join(dir, row.File)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("write the specimen %s: %w", row.File, err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("write the specimen %s: %w", row.File, err)
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err := errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("write the specimen %s: %w", row.File, err)
-	}
-	rows = append(rows, row)
-	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.File, b.File) })
-	text, err = json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		return fmt.Errorf("write the manifest: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ManifestFile), append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("write the manifest: %w", err)
-	}
-	return nil
 }
