@@ -31,6 +31,7 @@ func withCLI(t *testing.T, more string) (*rig, *standin.Server) {
 // The real CLI, without a dialog, takes the brief, works in its worktree, commits on its
 // branch, says a word on the way and its last one by its hook (O9, R11).
 func TestStartOperator_TheRealCLIWorksOnItsBrief(t *testing.T) {
+	t.Parallel()
 	r, api := withCLI(t, "")
 	brief := `[[tool Write {"file_path":"` + r.dir + `/data/operators/worktrees/mend-till/till.txt","content":"mended"}]]` +
 		`[[tool Bash {"command":"git add --all && git commit --quiet --message mended"}]]` +
@@ -71,6 +72,7 @@ func (r *rig) words(t *testing.T, session string, n int) []outbox.Word {
 // Where permissions are not skipped in so many words, a tool that is not allowed waits for
 // a person, and the CLI says so (X4).
 func TestStartOperator_TheRealCLIAsksForWhatIsNotAllowed(t *testing.T) {
+	t.Parallel()
 	r, _ := withCLI(t, "")
 	r.allow(t, "[Read]")
 	s := r.call(t, `[[tool Bash {"command":"touch made"}]] [[say all done]]`, r.flags("foo", thread(1), "--repo", "shop")...)
@@ -82,6 +84,7 @@ func TestStartOperator_TheRealCLIAsksForWhatIsNotAllowed(t *testing.T) {
 }
 
 func TestStartOperator_TheRealCLISkipsPermissionsWhereTheConfigSaysSo(t *testing.T) {
+	t.Parallel()
 	r, _ := withCLI(t, "")
 	r.allow(t, "[Read]")
 	r.operators(t, "skip_permissions: true")
@@ -96,6 +99,7 @@ func TestStartOperator_TheRealCLISkipsPermissionsWhereTheConfigSaysSo(t *testing
 // What the worktree would permit is not read, and so its instructions are not by themselves:
 // the agent is told to.
 func TestStartOperator_TheRealCLITakesNoSettingsFromTheWorktree(t *testing.T) {
+	t.Parallel()
 	r, api := withCLI(t, "")
 	r.allow(t, "[Read]")
 	r.write(t, ".claude/settings.json", `{"permissions":{"allow":["Bash"]},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"touch `+r.dir+`/hooked"}]}]}}`)
@@ -111,6 +115,7 @@ func TestStartOperator_TheRealCLITakesNoSettingsFromTheWorktree(t *testing.T) {
 }
 
 func TestStartOperator_RealCLIsStartAtOnceInOneHome(t *testing.T) {
+	t.Parallel()
 	r, _ := withCLI(t, "")
 	codes := make(chan said, 4)
 	for i := range 4 {

@@ -48,6 +48,28 @@ func TestSessions_OfAServerThatDoesNotRunAreNone(t *testing.T) {
 	require.False(t, ok)
 }
 
+// A server ends with its last session; asking one that does is no error (O7).
+func TestSessions_OfAServerThatIsJustEndingAreTold(t *testing.T) {
+	tm := newTmux(t)
+	for range 30 {
+		sleeper(t, tm, "op-foo", "SMITH_SESSION="+uuid.NewString())
+		asked := make(chan error, 1)
+		go func() {
+			var err error
+			for err == nil {
+				var all []Live
+				if all, err = tm.Sessions(t.Context()); len(all) == 0 {
+					break
+				}
+			}
+			asked <- err
+		}()
+		_, err := tm.Run(t.Context(), nil, "kill-session", "-t", "=op-foo")
+		require.True(t, err == nil || gone(err), "%v", err)
+		require.NoError(t, <-asked)
+	}
+}
+
 // That a server cannot be reached says nothing about what runs in it.
 func TestSessions_OfAServerThatCannotBeReachedAreUnknown(t *testing.T) {
 	tm := newTmux(t)

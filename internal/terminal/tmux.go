@@ -53,33 +53,46 @@ func (e *TmuxError) Unwrap() error { return e.Err }
 // tmux as it is: none is a separator of commands, whatever it ends with. The error is
 // a *TmuxError.
 //
+// A server that ends with its last session may do so just now: then nothing of the command
+// is left, and it is given again to the next one.
+//
 // The program gets next to nothing of this process's environment: a server that it has
 // to start would keep that, and hand it to every session (X3). Nor is a person's own
 // tmux.conf read.
 func (t Tmux) Run(ctx context.Context, stdin []byte, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tmuxPatience)
 	defer cancel()
+	for attempt := 1; ; attempt++ {
+		out, err := t.once(ctx, stdin, args)
+		if attempt == maxServers || !said(err, "server exited") {
+			return out, err
+		}
+	}
+}
+
+// maxServers is how many servers may end under one command.
+const maxServers = 5
+
+func (t Tmux) once(ctx context.Context, stdin []byte, args []string) (string, error) {
 	cmd := exec.CommandContext(ctx, t.command(), append(t.server(), literal(args)...)...)
 	cmd.Env = bareEnv()
 	cmd.Stdin = bytes.NewReader(stdin)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.WaitDelay = time.Second
-	if err := cmd.Run(); err != nil {
-		e := &TmuxError{Code: -1, Message: clip(rules.Visible(errs.String()), 500), Err: err}
-		if len(args) > 0 {
-			e.Command = args[0]
-		}
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			e.Code = exit.ExitCode()
-		}
-		if ctx.Err() != nil {
-			e.Err = errors.Join(err, ctx.Err())
-		}
-		return out.String(), e
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
 	}
-	return out.String(), nil
+	e := &TmuxError{Code: -1, Message: clip(rules.Visible(errs.String()), 500), Err: errors.Join(err, ctx.Err())}
+	if len(args) > 0 {
+		e.Command = args[0]
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		e.Code = exit.ExitCode()
+	}
+	return out.String(), e
 }
 
 func (t Tmux) command() string {
