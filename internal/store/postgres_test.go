@@ -19,7 +19,7 @@ func startPostgres(t testing.TB) *storetest.Postgres {
 
 func TestPostgres(t *testing.T) {
 	p := startPostgres(t)
-	storetest.Run(t, func(t *testing.T) string { return p.NewURL(t) }, readsEverything)
+	storetest.Run(t, func(t *testing.T) string { return p.URL(t) }, readsEverything)
 }
 
 // readsEverything reads every row of every table and by every index.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -36,6 +37,8 @@ type Postgres struct {
 	cmd  *exec.Cmd
 	done chan struct{}
 	made atomic.Int64
+	mu   sync.Mutex
+	free []string // databases that a test is done with
 }
 
 // StartPostgres makes and starts a server from the programs in bin, and stops and removes
@@ -192,6 +195,43 @@ func (p *Postgres) url(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword("smith", PostgresPassword), Path: "/" + database,
 		RawQuery: url.Values{"host": {p.dir}}.Encode()}
 	return u.String()
+}
+
+// URL returns the URL of an empty database. It may have its tables already: one that an
+// earlier test is done with is emptied and handed out again, in a hundredth of the time.
+func (p *Postgres) URL(t testing.TB) string {
+	t.Helper()
+	p.mu.Lock()
+	u := ""
+	if n := len(p.free); n > 0 {
+		u, p.free = p.free[n-1], p.free[:n-1]
+	}
+	p.mu.Unlock()
+	if u == "" {
+		u = p.NewURL(t)
+	} else {
+		require.NoError(t, empty(u))
+	}
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.free = append(p.free, u)
+	})
+	return u
+}
+
+// empty deletes every row but the migrations' own.
+func empty(url string) error {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(context.Background(), `DO $$ DECLARE t text; BEGIN
+		FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'goose_db_version' LOOP
+			EXECUTE format('DELETE FROM %I', t);
+		END LOOP; END $$`)
+	return err
 }
 
 // NewURL makes a new, empty database and returns its URL.

@@ -38,6 +38,8 @@ func Main(m *testing.M) int {
 		return m.Run()
 	case "take":
 		play = childTakes
+	case "claim":
+		play = childClaims
 	case "write":
 		play = childWrites
 	default:

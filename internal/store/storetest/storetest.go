@@ -33,6 +33,8 @@ func Run(t *testing.T, newURL func(t *testing.T) string, verify func(t *testing.
 		{"Records", testRecords},
 		{"Text", testText},
 		{"Claims", testClaims},
+		{"ClaimModel", testClaimModel},
+		{"ClaimRace", testClaimRace},
 		{"Sessions", testSessions},
 		{"SessionLines", testSessionLines},
 		{"Deposits", testDeposits},
