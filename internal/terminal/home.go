@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,7 +79,11 @@ func mergeState(text []byte, w welcome) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) > 0 {
 		dec := json.NewDecoder(bytes.NewReader(text))
 		dec.UseNumber()
-		if err := dec.Decode(&state); err != nil || state == nil {
+		err := dec.Decode(&state)
+		if err == nil && dec.Decode(new(any)) != io.EOF {
+			err = errors.New("something stands after it")
+		}
+		if err != nil || state == nil {
 			return nil, fmt.Errorf("it is no JSON object: %v", err)
 		}
 	}
