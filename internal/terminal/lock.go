@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"agentsmith/rules"
 )
 
 // lockPoll is how often a held lock is tried again.
@@ -58,3 +60,6 @@ func (l locks) take(ctx context.Context, kind, what string) (*os.File, error) {
 		}
 	}
 }
+
+// threadKey names a thread for its lock.
+func threadKey(t rules.Thread) string { return t.Team + "/" + t.Channel + "/" + t.Root }

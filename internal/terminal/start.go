@@ -60,7 +60,7 @@ func Start(ctx context.Context, req StartRequest) (Live, error) {
 		return Live{}, fmt.Errorf("%w: %s: %w", ErrNoCheckout, checkout.Path, err)
 	}
 	locks := locks{filepath.Join(req.Dir, "locks")}
-	for _, l := range [][2]string{{lockThread, fmt.Sprintf("%q", req.Thread)}, {lockSlug, req.Slug}} {
+	for _, l := range [][2]string{{lockThread, threadKey(req.Thread)}, {lockSlug, req.Slug}} {
 		held, err := locks.take(ctx, l[0], l[1])
 		if err != nil {
 			return Live{}, err
