@@ -34,6 +34,11 @@ type entry struct {
 	// Enters counts the Enters pressed for it.
 	Enters int    `json:"enters,omitempty"`
 	Buffer string `json:"buffer"`
+	// Glyphs and Rows tell how the input box shows it; Above is how often it stood on the
+	// screen before.
+	Glyphs string `json:"glyphs"`
+	Rows   string `json:"rows,omitempty"`
+	Above  int    `json:"above,omitempty"`
 	// Mark is the newest prompt from before it was typed; Transcript and Offset are where
 	// the CLI's own record of the conversation ended then.
 	Mark       string `json:"mark,omitempty"`
@@ -108,6 +113,11 @@ func (j *journal) queuedBefore(e *entry) bool {
 	return slices.ContainsFunc(j.Entries, func(o *entry) bool { return o.ID != e.ID && o.Queued && o.Sum == e.Sum })
 }
 
+// arrived tells whether the input box shows a text that has arrived.
+func (j *journal) arrived(v view) bool {
+	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.State == stateArrived && e.shows(v) })
+}
+
 // save writes the journal whole: it is the old one or the new one after a crash.
 func (j *journal) save() error {
 	raw, err := json.Marshal(j)
@@ -142,5 +152,11 @@ func (j *journal) save() error {
 
 func (y *typer) newEntry() *entry {
 	id := sha256.Sum256([]byte(y.target.ID + "\n" + y.text.ID))
-	return &entry{ID: y.text.ID, Sum: outbox.Sum(y.text.Body), Buffer: "smith-" + hex.EncodeToString(id[:12]), At: time.Now().UTC()}
+	return &entry{ID: y.text.ID, Sum: outbox.Sum(y.text.Body), Buffer: "smith-" + hex.EncodeToString(id[:12]),
+		Glyphs: glyphSum(y.text.Body), Rows: rowsMore(y.text.Body), At: time.Now().UTC()}
+}
+
+func glyphSum(text string) string {
+	sum := sha256.Sum256([]byte(glyphs(text)))
+	return hex.EncodeToString(sum[:])
 }

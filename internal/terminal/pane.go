@@ -20,6 +20,7 @@ type view struct {
 	// held is why nothing can be typed now, "" when the input box is there.
 	held string
 	inputBox
+	outside string // glyphs of the screen around the box
 }
 
 var (
@@ -63,7 +64,7 @@ func (y *typer) look(ctx context.Context) (view, error) {
 	if !ok {
 		return view{pane: pane, held: reasonDialog}, nil
 	}
-	return view{pane: pane, inputBox: box}, nil
+	return view{pane: pane, inputBox: box, outside: outside(screen, box)}, nil
 }
 
 // pane returns the one pane of the session that the CLI is in the foreground of, or why

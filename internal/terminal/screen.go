@@ -12,6 +12,7 @@ import (
 // What a person is told of a text that is held.
 const (
 	reasonDialog = "a question or another screen is open in the terminal, and an Enter there would answer it"
+	reasonBusy   = "the screen of the terminal does not stand still"
 	reasonDraft  = "somebody has a text of their own in the input box"
 )
 
@@ -24,8 +25,8 @@ const (
 //
 // A dialog takes its place, so that no box means that Enter would answer something else.
 type inputBox struct {
-	row  int    // of its first text row, from 0
-	text string // without what is only suggested
+	row, end int    // its first text row, and the rule below the last, from 0
+	text     string // without what is only suggested
 }
 
 // promptMark begins the input box. What was entered before begins with a plain space
@@ -69,7 +70,18 @@ func findBox(screen string, cursor int) (inputBox, bool) {
 		}
 		text = append(text, strings.TrimRightFunc(row, unicode.IsSpace))
 	}
-	return inputBox{row: top + 1, text: strings.TrimSpace(strings.Join(text, "\n"))}, true
+	return inputBox{row: top + 1, end: bottom, text: strings.TrimSpace(strings.Join(text, "\n"))}, true
+}
+
+// outside returns the glyphs of a screen but for its input box.
+func outside(screen string, box inputBox) string {
+	var b strings.Builder
+	for i, row := range strings.Split(screen, "\n") {
+		if i < box.row || i > box.end {
+			b.WriteString(glyphs(solid(row, false)))
+		}
+	}
+	return b.String()
 }
 
 // solid returns the characters of a row that was captured with its attributes. Without

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"time"
 
 	"agentsmith/internal/failpoint"
@@ -27,6 +26,9 @@ type Target struct {
 // Text is one line for a session. ID tells it from every other text for that session;
 // Body is made safe as rules.PlainForTerminal does.
 type Text struct{ ID, Body string }
+
+// maxPastes bounds how often a screen that moves is looked at again before a paste.
+const maxPastes = 20
 
 // lockTyping is the kind of the lock under which one text is typed at a time.
 const lockTyping = "typing"
@@ -91,8 +93,8 @@ type typer struct {
 }
 
 func newTyper(t Tmux) *typer {
-	return &typer{tmux: t, settle: 1500 * time.Millisecond, show: 20 * time.Second, enterEvery: 5 * time.Second,
-		prove: 20 * time.Second, poll: 40 * time.Millisecond, maxEnters: 4, at: failpoint.At}
+	return &typer{tmux: t, settle: 3 * time.Second, show: 20 * time.Second, enterEvery: 10 * time.Second,
+		prove: 30 * time.Second, poll: 30 * time.Millisecond, maxEnters: 3, at: failpoint.At}
 }
 
 func (y *typer) do(ctx context.Context, target Target, text Text) (Arrival, error) {
@@ -135,6 +137,7 @@ func (y *typer) begin(ctx context.Context) (Arrival, error) {
 	}
 	y.e = y.newEntry()
 	y.proofs = y.newProofs()
+	y.e.Above = pane.above(y.text.Body)
 	if err := y.proofs.mark(); err != nil {
 		return NotTyped, fmt.Errorf("type into a session: %w", err)
 	}
@@ -177,25 +180,29 @@ func (y *typer) resume(ctx context.Context) (Arrival, error) {
 	return y.submit(ctx)
 }
 
-// paste puts the text into the input box, if that is there and empty at that moment.
+// paste puts the text into the input box, if that is there and empty at that moment. Where
+// the screen moved on since the look, it looks again.
 func (y *typer) paste(ctx context.Context, pane view) (Arrival, error) {
-	pasted, err := y.tmux.paste(ctx, pane, y.e.Buffer)
-	if err != nil {
-		if there, e := y.tmux.loaded(ctx, y.e.Buffer); e != nil || !there {
-			return y.submit(ctx) // it may have been done: look
+	for range maxPastes {
+		pasted, err := y.tmux.paste(ctx, pane, y.e.Buffer)
+		if err != nil {
+			if there, e := y.tmux.loaded(ctx, y.e.Buffer); e != nil || !there {
+				return y.submit(ctx) // it may have been done: see
+			}
+			return y.forget(ctx, err)
+		}
+		if pasted {
+			if err := y.record(statePasted); err != nil {
+				return Unsure, err
+			}
+			y.at(failpoint.TypePasted)
+			return y.submit(ctx)
+		}
+		if pane, err = y.ready(ctx); err != nil {
+			return y.forget(ctx, err)
 		}
 	}
-	if err != nil || !pasted {
-		if err == nil {
-			err = &HeldError{Reason: reasonDialog}
-		}
-		return y.forget(ctx, err)
-	}
-	if err := y.record(statePasted); err != nil {
-		return Unsure, err
-	}
-	y.at(failpoint.TypePasted)
-	return y.submit(ctx)
+	return y.forget(ctx, &HeldError{Reason: reasonBusy})
 }
 
 // forget gives up a text of which nothing was pasted.
@@ -217,6 +224,7 @@ func (y *typer) submit(ctx context.Context) (Arrival, error) {
 	}
 	for {
 		if y.proofs.found(y.e) {
+			y.sweep(ctx)
 			return y.end(stateArrived, Arrived)
 		}
 		v, err := y.look(ctx)
@@ -234,9 +242,11 @@ func (y *typer) submit(ctx context.Context) (Arrival, error) {
 			if y.e.Enters == 0 && time.Since(heldSince) > y.settle {
 				return NotTyped, &HeldError{Reason: v.held, Pasted: true}
 			}
-		case y.holds(v):
+		case y.e.shows(v):
 			heldSince = time.Time{}
-			if entered < y.maxEnters && (lastEnter.IsZero() || time.Since(lastEnter) > y.enterEvery) {
+			// A text that stands above the box as well was taken, whatever the box shows.
+			first := y.e.Enters == 0
+			if first || entered < y.maxEnters && time.Since(lastEnter) > y.enterEvery && v.above(y.text.Body) <= y.e.Above {
 				sent, err := y.enter(ctx, v)
 				if err != nil {
 					return Unsure, err
@@ -308,39 +318,3 @@ func (y *typer) record(s typingState) error {
 	}
 	return nil
 }
-
-// ready returns a look at an input box that is empty, or why there is none.
-func (y *typer) ready(ctx context.Context) (view, error) {
-	begun := time.Now()
-	for {
-		v, err := y.look(ctx)
-		if err != nil {
-			return view{}, err
-		}
-		if v.held == "" && v.text == "" {
-			return v, nil
-		}
-		if time.Since(begun) > y.settle {
-			if v.held == "" {
-				v.held = reasonDraft
-			}
-			return view{}, &HeldError{Reason: v.held}
-		}
-		select {
-		case <-ctx.Done():
-			return view{}, fmt.Errorf("type into a session: %w", ctx.Err())
-		case <-time.After(y.poll):
-		}
-	}
-}
-
-// holds tells whether the input box shows the text and nothing else. A long one is shown
-// as a stand-in for it, which counts its rows.
-func (y *typer) holds(v view) bool {
-	if m := pastedText.FindStringSubmatch(v.text); m != nil {
-		return m[1] == rowsMore(y.text.Body)
-	}
-	return glyphs(v.text) == glyphs(y.text.Body)
-}
-
-var pastedText = regexp.MustCompile(`^\[Pasted text #[0-9]+(?: \+([0-9]+) lines)?\]$`)

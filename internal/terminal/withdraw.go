@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agentsmith/internal/outbox"
@@ -66,7 +67,7 @@ func (y *typer) takeBack(ctx context.Context) (Arrival, error) {
 			return Unsure, err
 		case v.held == "" && ours && v.text == "":
 			return y.forget(ctx, nil)
-		case v.held == "" && (ours || y.holds(v)):
+		case v.held == "" && (y.e.shows(v) || ours && strings.HasPrefix(glyphs(y.text.Body), glyphs(v.text))):
 			ours = true
 			if _, err := y.tmux.clear(ctx, v); err != nil {
 				return Unsure, err
