@@ -49,6 +49,7 @@ func rooms() []room {
 		{name: "histories"},
 		{name: "house"},
 		{name: "cmd/capture", may: []string{"rules", "internal", "histories", scenarios}, tests: []string{"workflows"}},
+		{name: "cmd/replay", may: []string{"internal", "workflows", "histories", "replaytests"}},
 		{name: "cmd", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 		{name: "e2e", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 		{name: "bench", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
