@@ -125,7 +125,7 @@ func TestOpen_SaysWhatIsWrongWithAURL(t *testing.T) {
 		"":                                   "need the path of a file",
 		":memory:":                           "need the path of a file",
 		"file:":                              "needs a path",
-		"postgres://smith:hunter2@db/smith":  `"postgres" is not supported`,
+		"mysql://smith:hunter2@db/smith":     `"mysql" is not supported`,
 		filepath.Join("/dev/null", "x", "y"): "/dev/null",
 	} {
 		_, err := store.Open(t.Context(), url, quiet())

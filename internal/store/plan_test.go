@@ -1,33 +1,32 @@
-package store
+package store_test
 
 import (
-	"context"
-	"log/slog"
-	"path/filepath"
+	"database/sql"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"agentsmith/internal/store"
+	"agentsmith/internal/store/storetest"
 	"agentsmith/rules"
 )
 
-// Every statement has to find its rows by an index: the ledger only grows.
-func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
+// everyStatement calls what the store can do, and returns the statements that it ran.
+func everyStatement(t *testing.T, s *store.Store) []string {
 	ctx := t.Context()
-	s, err := Open(ctx, filepath.Join(t.TempDir(), "smith.db"), WithLogger(slog.New(slog.DiscardHandler)))
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
 
 	l := rules.Line{LineKey: rules.LineKey{Team: "T", Channel: "C", TS: "1700000002.000000"}, Root: "1700000001.000000", User: "U"}
 	keys := []rules.LineKey{l.LineKey}
-	owed := func(Facts) Verdict { return Verdict{State: rules.Owed} }
-	_, err = s.Record(ctx, "s", l, rules.Person, owed)
+	owed := func(store.Facts) store.Verdict { return store.Verdict{State: rules.Owed} }
+	_, err := s.Record(ctx, "s", l, rules.Person, owed)
 	require.NoError(t, err)
 	_, err = s.RecordDelete(ctx, "s", rules.LineKey{Team: "T", Channel: "C", TS: "1700000009.000000"}, l.TS)
 	require.NoError(t, err)
-	_, err = s.TakeLines(ctx, Turn{ID: "t", Seat: "s", Thread: l.Thread()}, []TakeLine{{Line: l, HasRow: true}})
+	_, err = s.TakeLines(ctx, store.Turn{ID: "t", Seat: "s", Thread: l.Thread()}, []store.TakeLine{{Line: l, HasRow: true}})
 	require.NoError(t, err)
 	for _, call := range []func() error{
 		func() error { _, err := s.Undispatched(ctx, "s", 1); return err },
@@ -41,24 +40,24 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 		func() error { _, err := s.UnansweredSince(ctx, "s", l.Thread(), "", 1); return err },
 		func() error { _, err := s.EditedSince(ctx, "s", l.Thread(), "t2", 1); return err },
 		func() error { _, err := s.LastTurnLine(ctx, "s", l.Thread()); return err },
-		func() error { return s.SetProcess(ctx, "t", Process{RunID: "r"}) },
+		func() error { return s.SetProcess(ctx, "t", store.Process{RunID: "r"}) },
 		func() error { _, err := s.LiveProcesses(ctx, "b"); return err },
 		func() error { _, err := s.ThreadProcesses(ctx, "s", l.Thread()); return err },
 		func() error { return s.ProcessDead(ctx, "r") },
-		func() error { return s.KeepAnswer(ctx, "t", Answer{}) },
+		func() error { return s.KeepAnswer(ctx, "t", store.Answer{}) },
 		func() error { _, err := s.CostSince(ctx, time.Now()); return err },
 		func() error { _, err := s.FileIDs(ctx, "p"); return err },
 		func() error { _, err := s.PostsOf(ctx, "p"); return err },
 		func() error { _, err := s.Attempts(ctx, "b"); return err },
 		func() error { _, err := s.FinishTurn(ctx, "t", "s", keys, rules.Answered, ""); return err },
 		func() error {
-			_, _, err := s.Claim(ctx, Wish{Seat: "s", Thread: l.Thread(), Slug: "fix", Claimant: "c"})
+			_, _, err := s.Claim(ctx, store.Wish{Seat: "s", Thread: l.Thread(), Slug: "fix", Claimant: "c"})
 			return err
 		},
 		func() error { _, _, err := s.TakeOverClaim(ctx, "s", l.Thread(), "c", "d"); return err },
 		func() error { _, err := s.ReleaseClaim(ctx, "s", l.Thread(), "x"); return err },
 		func() error {
-			_, err := s.BindClaim(ctx, "s", l.Thread(), "d", Bound{Session: "i"})
+			_, err := s.BindClaim(ctx, "s", l.Thread(), "d", store.Bound{Session: "i"})
 			return err
 		},
 		func() error { _, err := s.ClaimOf(ctx, "s", l.Thread()); return err },
@@ -67,26 +66,29 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 		func() error { return s.AskedForWork(ctx, "s", l.Thread(), "fix", "") },
 		func() error { _, err := s.WorkThreads(ctx, "s"); return err },
 		func() error { _, err := s.EndClaim(ctx, "s", l.Thread(), "i"); return err },
-		func() error { _, err := s.RegisterSession(ctx, Session{ID: "i"}); return err },
+		func() error { _, err := s.RegisterSession(ctx, store.Session{ID: "i"}); return err },
 		func() error { _, err := s.Session(ctx, 1); return err },
 		func() error { _, err := s.SessionByID(ctx, "i"); return err },
 		func() error { _, err := s.Sessions(ctx); return err },
 		func() error { return s.EndSession(ctx, "i") },
 		func() error {
-			_, err := s.QueueLines(ctx, "i", []SessionLine{{Key: l.LineKey}})
+			_, err := s.QueueLines(ctx, "i", []store.SessionLine{{Key: l.LineKey}})
 			return err
 		},
 		func() error { _, err := s.WaitingLines(ctx, "i", 1); return err },
-		func() error { _, err := s.MoveLine(ctx, "i", l.LineKey, LineQueued, LineTyping); return err },
 		func() error {
-			_, err := s.AddDeposit(ctx, Deposit{ID: "d", Session: "i", Kind: DepositStop})
+			_, err := s.MoveLine(ctx, "i", l.LineKey, store.LineQueued, store.LineTyping)
+			return err
+		},
+		func() error {
+			_, err := s.AddDeposit(ctx, store.Deposit{ID: "d", Session: "i", Kind: store.DepositStop})
 			return err
 		},
 		func() error { _, err := s.NextDeposit(ctx, "i"); return err },
 		func() error { _, err := s.OwnDeposit(ctx, "d", "s", l.Thread()); return err },
 		func() error { return s.DeliverDeposit(ctx, "d", l.TS) },
 		func() error {
-			return s.LinkPull(ctx, PullRequest{Repo: "a/b", Number: 1, Seat: "s", Thread: l.Thread()})
+			return s.LinkPull(ctx, store.PullRequest{Repo: "a/b", Number: 1, Seat: "s", Thread: l.Thread()})
 		},
 		func() error { _, err := s.PullThreads(ctx, "a/b", 1); return err },
 		func() error { _, err := s.PullsOf(ctx, "s", l.Thread()); return err },
@@ -98,35 +100,95 @@ func TestStore_NoStatementReadsAWholeTable(t *testing.T) {
 		require.NoError(t, call())
 	}
 
-	var statements []string
-	require.NoError(t, s.write(ctx, "list statements", func(_ context.Context, q query) error {
-		for text := range q.(*sqliteSession).stmts {
-			statements = append(statements, text)
-		}
-		return nil
-	}))
-	for text := range s.read.(*readers).stmts {
-		statements = append(statements, text)
-	}
-	require.Greater(t, len(statements), 30)
+	statements, err := s.Statements(ctx)
+	require.NoError(t, err)
+	require.Greater(t, len(statements), 60)
+	var all []string
 	for _, text := range statements {
-		if !strings.Contains(text, "FROM") && !strings.Contains(text, "UPDATE ") {
-			continue
+		if strings.Contains(text, "FROM") || strings.Contains(text, "UPDATE ") {
+			all = append(all, text)
 		}
-		args := make([]any, 30)
-		rows, err := s.read.(*readers).db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+text, args...)
-		require.NoError(t, err)
-		plan, err := collect(rows, err, func(r scanner) (string, error) {
-			var a, b, c any
-			var detail string
-			err := r.Scan(&a, &b, &c, &detail)
-			return detail, err
-		})
-		require.NoError(t, err)
+	}
+	return all
+}
+
+// Every statement has to find its rows by an index: the ledger only grows.
+func TestSQLite_NoStatementReadsAWholeTable(t *testing.T) {
+	path := newFile(t)
+	s := opened(t, path)
+	db, err := sql.Open("sqlite", path)
+	require.NoError(t, err)
+	defer db.Close()
+	for _, text := range everyStatement(t, s) {
+		plan := explain(t, db, "EXPLAIN QUERY PLAN "+text, 4, make([]any, 30)...)
 		for _, step := range plan {
 			require.False(t, readsAll(step), "%s\n%s", text, strings.Join(plan, "\n"))
 		}
 	}
+}
+
+// explain returns the last of the plan's columns, row by row.
+func explain(t *testing.T, db *sql.DB, text string, columns int, args ...any) (plan []string) {
+	rows, err := db.QueryContext(t.Context(), text, args...)
+	require.NoError(t, err, text)
+	defer rows.Close()
+	for rows.Next() {
+		dest := make([]any, columns)
+		for i := range dest {
+			dest[i] = new(any)
+		}
+		var step string
+		dest[columns-1] = &step
+		require.NoError(t, rows.Scan(dest...))
+		plan = append(plan, step)
+	}
+	require.NoError(t, rows.Err())
+	return plan
+}
+
+var parameter = regexp.MustCompile(`\$(\d+)`)
+
+// pgPlans asks for the plans of the same statements where an index is taken if one will do.
+func pgPlans(t *testing.T, p *storetest.Postgres) {
+	at := p.URL(t)
+	opened(t, at)
+	db, err := sql.Open("pgx", at)
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec(`SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan`)
+	require.NoError(t, err)
+	for _, text := range everyStatement(t, opened(t, newFile(t))) {
+		args := 0
+		for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+			n, err := strconv.Atoi(m[1])
+			require.NoError(t, err)
+			args = max(args, n)
+		}
+		_, err := db.Exec(`PREPARE explained AS ` + text)
+		require.NoError(t, err, text)
+		values := ""
+		if args > 0 {
+			values = "(NULL" + strings.Repeat(", NULL", args-1) + ")"
+		}
+		plan := explain(t, db, `EXPLAIN EXECUTE explained`+values, 1)
+		whole := strings.Join(plan, "\n")
+		for i, step := range plan {
+			require.NotContains(t, step, "Seq Scan", "%s\n%s", text, whole)
+			if !strings.Contains(step, "Index") || !strings.Contains(step, "Scan") || pgFine(step) {
+				continue
+			}
+			require.Less(t, i+1, len(plan), "%s\n%s", text, whole)
+			require.Contains(t, plan[i+1], "Index Cond", "%s\n%s", text, whole)
+		}
+		_, err = db.Exec(`DEALLOCATE explained`)
+		require.NoError(t, err)
+	}
+}
+
+// pgFine tells whether a step may look at a whole index: it holds only what is live.
+func pgFine(step string) bool {
+	return strings.Contains(step, "using sessions_live") || strings.Contains(step, "using processes_live")
 }
 
 // readsAll tells whether a step of a plan looks at every row of a table, or of a seat.

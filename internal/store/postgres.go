@@ -57,7 +57,7 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 		return err
 	}
 	s.name = pgName(cfg)
-	s.tidy = func(err error) error { return hide(err, cfg.Password) }
+	s.tidy = func(err error) error { return tidy(err, cfg.Password) }
 	s.again = pgAgain
 	if err := s.migratePostgres(ctx, cfg); err != nil {
 		return s.wrap("migrate", err)
@@ -154,20 +154,17 @@ func (c *pgSession) begin(ctx context.Context) error {
 var errUnknown = errors.New("the connection was lost, and it is not known whether this was written")
 
 func (c *pgSession) commit(ctx context.Context) error {
-	// To COMMIT a transaction that failed is to roll it back, and is no error to PostgreSQL.
-	if err := c.raw(func(pc *pgconn.PgConn) error {
+	return c.raw(func(pc *pgconn.PgConn) error {
+		// To COMMIT a transaction that failed is to roll it back, and is no error to PostgreSQL.
 		if pc.TxStatus() != 'T' {
 			return fmt.Errorf("the transaction failed before (status %c)", pc.TxStatus())
 		}
-		return nil
-	}); err != nil {
+		err := pc.Exec(ctx, `COMMIT`).Close()
+		if err != nil && !pgRefused(err) {
+			return fmt.Errorf("%w: %w", errUnknown, err)
+		}
 		return err
-	}
-	_, err := c.exec(ctx, `COMMIT`)
-	if err != nil && !pgRefused(err) {
-		return fmt.Errorf("%w: %w", errUnknown, err)
-	}
-	return err
+	})
 }
 
 func (c *pgSession) raw(fn func(*pgconn.PgConn) error) error {
@@ -244,28 +241,28 @@ func pgAgain(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, pgconn.ErrConnClosed) || errors.As(err, &network)
 }
 
-// hide takes a secret out of an error's text, should a driver ever put it there (X3).
-func hide(err error, secret string) error {
-	if secret == "" {
-		return err
-	}
-	text := err.Error()
-	for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:]} {
-		text = strings.ReplaceAll(text, form, "[hidden]")
+// tidy makes an error one line, and takes a secret out of it, should a driver ever put it
+// there (X3).
+func tidy(err error, secret string) error {
+	text := strings.ReplaceAll(strings.ReplaceAll(err.Error(), ":\n\t", ": "), "\n\t", "; ")
+	if secret != "" {
+		for _, form := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:]} {
+			text = strings.ReplaceAll(text, form, "[hidden]")
+		}
 	}
 	if text == err.Error() {
 		return err
 	}
-	return &hidden{text, err}
+	return &tidied{text, err}
 }
 
-// hidden is an error without a secret. It does not unwrap: whoever walks down to its cause,
+// tidied is an error in other words. It does not unwrap: whoever walks down to its cause,
 // as Temporal does, would write that one's text.
-type hidden struct {
+type tidied struct {
 	text string
 	err  error
 }
 
-func (h *hidden) Error() string        { return h.text }
-func (h *hidden) Is(target error) bool { return errors.Is(h.err, target) }
-func (h *hidden) As(target any) bool   { return errors.As(h.err, target) }
+func (h *tidied) Error() string        { return h.text }
+func (h *tidied) Is(target error) bool { return errors.Is(h.err, target) }
+func (h *tidied) As(target any) bool   { return errors.As(h.err, target) }

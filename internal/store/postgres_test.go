@@ -10,16 +10,30 @@ import (
 	"agentsmith/internal/tools"
 )
 
-func startPostgres(t testing.TB) *storetest.Postgres {
-	t.Helper()
+func TestPostgres(t *testing.T) {
+	t.Parallel()
 	bin, err := tools.Postgres()
 	require.NoError(t, err)
-	return storetest.StartPostgres(t, bin)
-}
-
-func TestPostgres(t *testing.T) {
-	p := startPostgres(t)
+	p := storetest.StartPostgres(t, bin)
 	storetest.Run(t, func(t *testing.T) string { return p.URL(t) }, readsEverything)
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, p *storetest.Postgres)
+	}{
+		{"MigratesFromEveryVersion", pgMigrates},
+		{"ManyAtOnceMigrateOnce", pgMigratesOnce},
+		{"RefusesATableSetOfANewerProgram", pgNewer},
+		{"RefusesAnotherEncoding", pgEncoding},
+		{"NoErrorAndNoLogHoldsThePassword", pgSecrets},
+		{"SyncsEachCommit", pgSyncs},
+		{"NoStatementReadsAWholeTable", pgPlans},
+		{"LockedByAnotherBoxGivesUpInTime", pgLocked},
+		{"ACommitWhoseAnswerIsLostIsNotRunAgain", pgUnknownCommit},
+		{"ATransactionWhoseServerRestartsIsRunAgain", pgRestarted},
+		{"KilledInTheMiddleOfWork", pgKilled},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(t, p) })
+	}
 }
 
 // readsEverything reads every row of every table and by every index.

@@ -14,6 +14,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
 
 func TestSQLite(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, newFile, integrity)
 }
 

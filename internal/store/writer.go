@@ -119,12 +119,9 @@ func (w *writer) gather(first *op) []*op {
 }
 
 func (w *writer) batch(ops []*op) {
-	until := time.Now().Add(outage)
-	if w.down {
-		until = time.Time{}
-	}
+	var until time.Time
 	pause := 5 * time.Millisecond
-	for {
+	for first := true; ; first = false {
 		var err error
 		if ops, err = w.begin(ops); err == nil && len(ops) > 0 {
 			ops, err = w.commit(ops)
@@ -134,6 +131,9 @@ func (w *writer) batch(ops []*op) {
 			return
 		}
 		again := w.again(err)
+		if first && !w.down {
+			until = time.Now().Add(outage)
+		}
 		if !again || time.Now().After(until) {
 			w.down = again
 			for _, o := range ops {
