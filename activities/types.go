@@ -67,6 +67,10 @@ type RunAgentInput struct {
 	Drives     int           `json:"drives,omitempty"`
 	SiblingHop int           `json:"sibling_hop,omitempty"`
 	Timeout    time.Duration `json:"timeout"`
+	// Operator is the thread's (O11): the turn's lines of people are passed on to it.
+	Operator *rules.Operator `json:"operator,omitempty"`
+	// Disposition is what this turn's bind came to, for the agent to know.
+	Disposition rules.Disposition `json:"disposition,omitempty"`
 }
 
 // RunAgentResult is what a run came to.
@@ -80,6 +84,8 @@ type RunAgentResult struct {
 	Answer   Answer `json:"answer"`
 	// PostID names the answer's post, by the first line that the turn took; "" without lines.
 	PostID string `json:"post_id,omitempty"`
+	// OperatorGone: the thread's claim is no longer that of the operator that was named.
+	OperatorGone bool `json:"operator_gone,omitempty"`
 }
 
 // Answer is what the agent said. A text over rules.InlineText stays in the store,
@@ -129,7 +135,19 @@ const (
 	SayFailure Say = "failure" // by Reason
 	SayDecline Say = "decline" // by Reason
 	SayStop    Say = "stop"    // by Stop
+	SayDeposit Say = "deposit" // by Deposit
+	SayBinding Say = "binding" // by Binding
+	// SayOperatorStopped goes by OperatorStopped.
+	SayOperatorStopped Say = "operator_stopped"
 )
+
+// OperatorStopped tells what became of an operator that somebody stopped (O11).
+type OperatorStopped struct {
+	// Operator is nil where there was none.
+	Operator *rules.Operator `json:"operator,omitempty"`
+	// Failed: the box did not confirm that it ended.
+	Failed bool `json:"failed,omitempty"`
+}
 
 // StopSaid tells what a stop found.
 type StopSaid struct {
@@ -173,6 +191,12 @@ type PostInput struct {
 	// IfBegun: only when the turn has taken its lines. A run that was lost before that has
 	// done nothing, and may be made again (B3).
 	IfBegun bool `json:"if_begun,omitempty"`
+	// Binding goes with an answer whose turn bound an operator or could not, and is said
+	// with it, or by itself where nothing else is said (O3).
+	Binding *Binding `json:"binding,omitempty"`
+	// Deposit goes with SayDeposit, OperatorStopped with SayOperatorStopped.
+	Deposit         *DepositInput    `json:"deposit,omitempty"`
+	OperatorStopped *OperatorStopped `json:"operator_stopped,omitempty"`
 }
 
 // PostResult tells where the post stands.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"agentsmith/activities"
 	"agentsmith/rules"
 )
 
@@ -31,6 +32,17 @@ const (
 	KindStop Kind = "stop"
 	// KindDecline is a line that is refused with one honest line and no agent run (X1).
 	KindDecline Kind = "decline"
+	// KindDeposit is a word of a session that is to be posted (B1, R11). It is no line, and
+	// starts no turn.
+	KindDeposit Kind = "deposit"
+	// KindStopOperator ends the thread's operator (O11).
+	KindStopOperator Kind = "stop_operator"
+	// KindOperator tells which operator the thread has now; without one it has none.
+	KindOperator Kind = "operator"
+	// KindBind binds an operator to a thread that the retrofit sweep found without one.
+	KindBind Kind = "bind"
+	// KindPhases: something became known of the thread's pull request, and no task follows it (P2).
+	KindPhases Kind = "phases"
 	// KindCheck asks about lines that are owed for too long (L3).
 	KindCheck Kind = "check"
 )
@@ -63,6 +75,13 @@ type Trigger struct {
 	// SiblingHop counts hand-offs between seats, SelfDriveHop turns that an agent gave itself (D2).
 	SiblingHop   int `json:"sibling_hop,omitempty"`
 	SelfDriveHop int `json:"self_drive_hop,omitempty"`
+
+	// MaySpawn: the line's author may cause a spawn (X1).
+	MaySpawn bool `json:"may_spawn,omitempty"`
+	// Deposit goes with KindDeposit, Operator with KindOperator, Asked with KindBind.
+	Deposit  *activities.DepositInput `json:"deposit,omitempty"`
+	Operator *rules.Operator          `json:"operator,omitempty"`
+	Asked    *rules.WorkDisposition   `json:"asked,omitempty"`
 }
 
 // Settings are the parts of the config that a brain decides by. They ride on its
@@ -93,4 +112,6 @@ type ThreadView struct {
 	Lines   []string     `json:"lines,omitempty"`
 	Waiting []string     `json:"waiting,omitempty"`
 	Turns   int          `json:"turns"`
+	// Operator is the name of the thread's operator, where this run knows of one.
+	Operator string `json:"operator,omitempty"`
 }

@@ -65,3 +65,53 @@ func killOptions(ctx workflow.Context, s Settings, summary string) workflow.Cont
 		Summary: summary,
 	})
 }
+
+// bindOptions are for Bind. One attempt: it may start an operator, and a repeat could
+// land while the first one's launcher is still at it (O8). The next human turn is the
+// recovery.
+func bindOptions(ctx workflow.Context, s Settings, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           BoxTaskQueue(s.Box),
+		StartToCloseTimeout: 5 * time.Minute,
+		// A box that is away for longer is told of; the line is answered when it is back.
+		ScheduleToStartTimeout: waitForPlace,
+		HeartbeatTimeout:       agentHeartbeat,
+		WaitForCancellation:    true,
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary:                summary,
+	})
+}
+
+// publishOptions are for PublishPhases. A table that cannot be shown for an hour is
+// shown with the next change.
+func publishOptions(ctx workflow.Context, box, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              BoxTaskQueue(box),
+		ScheduleToCloseTimeout: time.Hour,
+		StartToCloseTimeout:    2 * time.Minute,
+		HeartbeatTimeout:       postHeartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    time.Minute,
+		},
+		Summary: summary,
+	})
+}
+
+// taskOptions are for what a task asks of its box. Each is safe to repeat: what it does
+// is recorded before and after. The next tick asks again.
+func taskOptions(ctx workflow.Context, box, summary string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              BoxTaskQueue(box),
+		ScheduleToCloseTimeout: 24 * time.Hour,
+		StartToCloseTimeout:    3 * time.Minute,
+		HeartbeatTimeout:       postHeartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    time.Second,
+			BackoffCoefficient: 2,
+			MaximumInterval:    time.Minute,
+		},
+		Summary: summary,
+	})
+}

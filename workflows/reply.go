@@ -36,6 +36,8 @@ type brain struct {
 	// asides are posts beside the turns: refusals, checks, and stops that found no turn.
 	asides   []aside
 	asideRun bool
+	// deposits are words of sessions on their way into the thread; the first is in hand.
+	deposits []activities.DepositInput
 	idle     workflow.Future
 }
 
@@ -60,6 +62,8 @@ type Carried struct {
 	Unbegun   int       `json:"unbegun,omitempty"`
 	LastLine  time.Time `json:"last_line,omitzero"`
 	LastDrive string    `json:"last_drive,omitempty"`
+	// Operator is the one that a turn of this thread bound (O2): no later turn asks again.
+	Operator *rules.Operator `json:"operator,omitempty"`
 }
 
 // seenKept is how many names of triggers are carried: more than can be redelivered
@@ -79,6 +83,7 @@ func newBrain(ctx workflow.Context, in ReplyInput) (*brain, error) {
 	}
 	workflow.Go(ctx, b.listen)
 	workflow.Go(ctx, b.sayAsides)
+	workflow.Go(ctx, b.sayDeposits)
 	return b, nil
 }
 
@@ -105,7 +110,7 @@ func (b *brain) run(ctx workflow.Context) error {
 }
 
 func (b *brain) turnDue() bool   { return len(b.Waiting) > 0 || b.Drive != nil }
-func (b *brain) asidesDue() bool { return len(b.asides) > 0 || b.asideRun }
+func (b *brain) asidesDue() bool { return len(b.asides) > 0 || b.asideRun || len(b.deposits) > 0 }
 
 // await blocks until done holds or the workflow is cancelled, which run looks at.
 func (b *brain) await(ctx workflow.Context, done func() bool) {
@@ -171,6 +176,9 @@ func (b *brain) view() ThreadView {
 		v.Lines = stamps(b.turn.lines)
 	}
 	v.Waiting = stamps(b.Waiting)
+	if b.Operator != nil {
+		v.Operator = rules.OperatorName(b.Operator.Slug)
+	}
 	return v
 }
 

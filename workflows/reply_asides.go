@@ -34,6 +34,12 @@ func (b *brain) sayAsides(ctx workflow.Context) {
 			b.stopAside(free, t)
 		case KindCheck:
 			b.check(free, t.Trigger)
+		case KindStopOperator:
+			b.stopOperator(free, t.Trigger)
+		case KindBind:
+			b.bindAside(free, t.Trigger)
+		case KindPhases:
+			b.publishPhases(free)
 		}
 		b.asideRun = false
 	}

@@ -50,7 +50,11 @@ func (b *brain) accept(ctx workflow.Context, t Trigger) {
 		b.deleted(ctx, t)
 	case KindStop:
 		b.stopped(ctx, t)
-	case KindDecline, KindCheck:
+	case KindDeposit:
+		b.deposit(t.Deposit)
+	case KindOperator:
+		b.Operator = t.Operator
+	case KindDecline, KindCheck, KindStopOperator, KindBind, KindPhases:
 		b.asides = append(b.asides, aside{Trigger: t})
 	default:
 		workflow.GetLogger(ctx).Error("a trigger of an unknown kind was left alone", "kind", t.Kind)
@@ -59,9 +63,11 @@ func (b *brain) accept(ctx workflow.Context, t Trigger) {
 }
 
 // fresh tells whether this trigger has not been seen, and remembers it. Checks are
-// questions, and may be asked again.
+// questions, and may be asked again; a word is offered until it is posted; what is known
+// of operators and pull requests is true each time.
 func (b *brain) fresh(t Trigger) bool {
-	if t.Kind == KindCheck {
+	switch t.Kind {
+	case KindCheck, KindDeposit, KindOperator, KindPhases:
 		return true
 	}
 	name := string(t.Kind) + " " + t.Line.TS + " " + t.EventTS

@@ -34,6 +34,11 @@ type thread struct {
 	// lost: a run that failed had not begun.
 	lost    bool
 	settles []activities.SettleInput
+	binds   []activities.BindInput
+	stops   []activities.StopOperatorInput
+	// bind answers a Bind, nil answers that the line is a question; bindTakes is how long it lasts.
+	bind      func(activities.BindInput) (activities.Binding, error)
+	bindTakes time.Duration
 }
 
 const root = "1700000000.000100"
@@ -48,6 +53,7 @@ func newThread(t *testing.T) *thread {
 	var p *activities.Poster
 	th.RegisterActivity(&activities.Agent{})
 	th.RegisterActivity(&activities.Poster{})
+	th.answerBinds()
 	th.OnActivity(a.RunAgent, mock.Anything, mock.Anything).Return(
 		func(ctx context.Context, in activities.RunAgentInput) (activities.RunAgentResult, error) {
 			th.runs = append(th.runs, in)
@@ -75,6 +81,24 @@ func newThread(t *testing.T) *thread {
 			return activities.SettleResult{Failed: len(in.Lines)}, nil
 		})
 	return th
+}
+
+func (th *thread) answerBinds() {
+	var o *activities.Operator
+	th.RegisterActivity(&activities.Operator{})
+	th.OnActivity(o.Bind, mock.Anything, mock.Anything).Return(
+		func(_ context.Context, in activities.BindInput) (activities.Binding, error) {
+			th.binds = append(th.binds, in)
+			if th.bind != nil {
+				return th.bind(in)
+			}
+			return activities.Binding{Disposition: rules.DispQuestion}, nil
+		}).AfterFn(func() time.Duration { return th.bindTakes })
+	th.OnActivity(o.StopOperator, mock.Anything, mock.Anything).Return(
+		func(_ context.Context, in activities.StopOperatorInput) (activities.StopOperatorResult, error) {
+			th.stops = append(th.stops, in)
+			return activities.StopOperatorResult{Operator: operator()}, nil
+		})
 }
 
 func ts(n int) string { return fmt.Sprintf("17000000%02d.000100", n) }

@@ -27,6 +27,8 @@ type turn struct {
 	again   []Trigger
 	killing workflow.Future
 	posting bool
+	// binding is what the turn found of the thread's operator (O3).
+	binding activities.Binding
 }
 
 // drop notes that a line of the turn was deleted; false when it has no such line.
@@ -103,7 +105,12 @@ func (b *brain) takeTurn(ctx workflow.Context) {
 	b.describe(ctx)
 	defer func() { b.turn = nil; b.describe(ctx) }()
 
-	result, err := b.runAgent(ctx, t)
+	b.bind(ctx, t)
+	var result activities.RunAgentResult
+	var err error
+	if t.stop == nil { // one may have come while an operator was bound
+		result, err = b.runAgent(ctx, t)
+	}
 	free, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	killed := t.killed(free)
@@ -143,6 +150,7 @@ func (b *brain) runAgent(ctx workflow.Context, t *turn) (activities.RunAgentResu
 		Drives:  b.in.Settings.SelfDriveHops,
 	}
 	in.SiblingHop = t.siblingHop()
+	in.Operator, in.Disposition = b.Operator, t.binding.Disposition
 	for _, l := range t.lines {
 		if l.Prompt != "" {
 			in.Prompt, in.Author = l.Prompt, l.Author
@@ -184,6 +192,9 @@ func (b *brain) conclude(t *turn, r activities.RunAgentResult, err error, killed
 		return activities.PostInput{Say: activities.SayNothing, State: rules.Declined, Reason: rules.ReasonAbstained}, true
 	}
 	post := activities.PostInput{Say: activities.SayAnswer, State: rules.Answered, Answer: r.Answer, PostID: r.PostID}
+	if r.OperatorGone {
+		b.Operator = nil
+	}
 	if r.Continue != "" {
 		post.DrivesUsedUp = !b.drive(t, r.Continue)
 	}
@@ -242,6 +253,9 @@ func (b *brain) post(ctx workflow.Context, t *turn, in activities.PostInput) act
 		in.PostID = t.id
 	}
 	in.NewThread = b.in.Thread.Root == ""
+	if t.binding.Disposition != "" {
+		in.Binding = &t.binding
+	}
 	for _, d := range b.Deleted {
 		in.Others = append(in.Others, activities.Outcome{Line: d.turnLine(), State: rules.Declined, Reason: rules.ReasonDeleted})
 	}

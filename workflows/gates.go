@@ -1,0 +1,19 @@
+package workflows
+
+import "go.temporal.io/sdk/workflow"
+
+// All change IDs of all workflows stand here, each with a predicate, the date of its
+// change and the specimens that prove it. A gate is read unconditionally at each call
+// site, never behind a short-circuit: a replay must meet it wherever the code does.
+const (
+	// gateOperatorByDefault, 2026-12-01: a human turn binds an operator before its agent
+	// runs (O1). Proved by the human turns of generation 1; its webhook and scheduled
+	// specimens are vacuous, since they never reach the branch.
+	gateOperatorByDefault = "operator-by-default-v1"
+)
+
+// bindsOperator tells whether this run binds operators. A run that began before the
+// change keeps to its old path until it continues as new.
+func bindsOperator(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, gateOperatorByDefault, workflow.DefaultVersion, 1) == 1
+}
