@@ -68,10 +68,16 @@ type TaskSettings struct {
 	// looks at the session.
 	Poll time.Duration `json:"poll"`
 	Tick time.Duration `json:"tick"`
+	// GiveUp is how long a task waits for a dead session to be started again.
+	GiveUp time.Duration `json:"give_up"`
 }
 
 // TaskInput starts an operator task.
 type TaskInput struct {
 	Operator rules.Operator `json:"operator"`
 	Settings TaskSettings   `json:"settings"`
+	Carried  *TaskCarried   `json:"carried,omitempty"`
 }
+
+// QueryTask returns a TaskView: what is known of the operator's work (T2).
+const QueryTask = "task"

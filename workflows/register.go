@@ -9,4 +9,5 @@ import (
 // know the same names.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Reply, workflow.RegisterOptions{Name: ReplyType})
+	r.RegisterWorkflowWithOptions(OperatorTask, workflow.RegisterOptions{Name: OperatorTaskType})
 }
