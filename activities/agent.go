@@ -82,6 +82,8 @@ type Agent struct {
 	Drain time.Duration
 	Now   func() time.Time
 	Log   *slog.Logger
+	// Tasks is told of lines that wait to be typed into an operator's session (O11).
+	Tasks TaskWaker
 
 	running running
 	// beside are writes that no turn waits for.
@@ -106,6 +108,8 @@ type AgentLedger interface {
 	ProcessDead(ctx context.Context, runID string) error
 	KeepAnswer(ctx context.Context, turnID string, a store.Answer) error
 	CostSince(ctx context.Context, t time.Time) (float64, error)
+	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
+	QueueLines(ctx context.Context, session string, lines []store.SessionLine) (fresh int, err error)
 }
 
 // RunAgent is one run of the agent CLI: it takes the turn's lines from the ledger (L3),
@@ -134,6 +138,10 @@ func (a *Agent) RunAgent(ctx context.Context, in RunAgentInput) (RunAgentResult,
 		return RunAgentResult{Nothing: true}, nil
 	}
 	failpoint.At(failpoint.AgentTaken)
+	gone, err := a.passOn(ctx, seat, in, lines)
+	if err != nil {
+		return RunAgentResult{}, err
+	}
 
 	ctx, run, err := a.running.add(ctx, in.Turn, lines)
 	if err != nil {
@@ -142,6 +150,7 @@ func (a *Agent) RunAgent(ctx context.Context, in RunAgentInput) (RunAgentResult,
 	defer run.end()
 	defer a.endWithWorker(ctx, run)()
 	result, err := a.run(ctx, seat, in, lines, last)
+	result.OperatorGone = gone
 	switch {
 	case err == nil:
 	case a.wasStopped(ctx, in, lines):

@@ -22,8 +22,9 @@ func (a *Agent) brief(ctx context.Context, seat *Seat, in RunAgentInput, lines [
 	t := in.Turn.Thread
 	w := briefing{agent: a, seat: seat, names: map[string]string{}}
 	b := rules.Brief{
-		Where:  fmt.Sprintf("You are @%s (%s) in the Slack channel %s, thread %s.", seat.Name, seat.BotUser, t.Channel, t.Root),
-		Prompt: in.Prompt, PromptAuthor: in.Author,
+		Where:    fmt.Sprintf("You are @%s (%s) in the Slack channel %s, thread %s.", seat.Name, seat.BotUser, t.Channel, t.Root),
+		Operator: rules.OperatorNote(in.Operator, in.Disposition),
+		Prompt:   in.Prompt, PromptAuthor: in.Author,
 	}
 	if rel, err := filepath.Rel(dir.Path, dir.Outbox); err == nil {
 		b.Outbox = rel

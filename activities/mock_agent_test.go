@@ -83,6 +83,21 @@ func (m *MockAgentLedger) EXPECT() *MockAgentLedgerMockRecorder {
 	return m.recorder
 }
 
+// ClaimOf mocks base method.
+func (m *MockAgentLedger) ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "ClaimOf", ctx, seat, t)
+	ret0, _ := ret[0].(store.Claim)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// ClaimOf indicates an expected call of ClaimOf.
+func (mr *MockAgentLedgerMockRecorder) ClaimOf(ctx, seat, t any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ClaimOf", reflect.TypeOf((*MockAgentLedger)(nil).ClaimOf), ctx, seat, t)
+}
+
 // CostSince mocks base method.
 func (m *MockAgentLedger) CostSince(ctx context.Context, t time.Time) (float64, error) {
 	m.ctrl.T.Helper()
@@ -157,21 +172,6 @@ func (mr *MockAgentLedgerMockRecorder) NewestStop(ctx, seat, t any) *gomock.Call
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "NewestStop", reflect.TypeOf((*MockAgentLedger)(nil).NewestStop), ctx, seat, t)
 }
 
-// UnansweredSince mocks base method.
-func (m *MockAgentLedger) UnansweredSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]store.LineAuthor, error) {
-	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "UnansweredSince", ctx, seat, t, afterTS, limit)
-	ret0, _ := ret[0].([]store.LineAuthor)
-	ret1, _ := ret[1].(error)
-	return ret0, ret1
-}
-
-// UnansweredSince indicates an expected call of UnansweredSince.
-func (mr *MockAgentLedgerMockRecorder) UnansweredSince(ctx, seat, t, afterTS, limit any) *gomock.Call {
-	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "UnansweredSince", reflect.TypeOf((*MockAgentLedger)(nil).UnansweredSince), ctx, seat, t, afterTS, limit)
-}
-
 // ProcessDead mocks base method.
 func (m *MockAgentLedger) ProcessDead(ctx context.Context, runID string) error {
 	m.ctrl.T.Helper()
@@ -184,6 +184,21 @@ func (m *MockAgentLedger) ProcessDead(ctx context.Context, runID string) error {
 func (mr *MockAgentLedgerMockRecorder) ProcessDead(ctx, runID any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ProcessDead", reflect.TypeOf((*MockAgentLedger)(nil).ProcessDead), ctx, runID)
+}
+
+// QueueLines mocks base method.
+func (m *MockAgentLedger) QueueLines(ctx context.Context, session string, lines []store.SessionLine) (int, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "QueueLines", ctx, session, lines)
+	ret0, _ := ret[0].(int)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// QueueLines indicates an expected call of QueueLines.
+func (mr *MockAgentLedgerMockRecorder) QueueLines(ctx, session, lines any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "QueueLines", reflect.TypeOf((*MockAgentLedger)(nil).QueueLines), ctx, session, lines)
 }
 
 // RecordStop mocks base method.
@@ -243,4 +258,19 @@ func (m *MockAgentLedger) ThreadProcesses(ctx context.Context, seat string, t ru
 func (mr *MockAgentLedgerMockRecorder) ThreadProcesses(ctx, seat, t any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ThreadProcesses", reflect.TypeOf((*MockAgentLedger)(nil).ThreadProcesses), ctx, seat, t)
+}
+
+// UnansweredSince mocks base method.
+func (m *MockAgentLedger) UnansweredSince(ctx context.Context, seat string, t rules.Thread, afterTS string, limit int) ([]store.LineAuthor, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "UnansweredSince", ctx, seat, t, afterTS, limit)
+	ret0, _ := ret[0].([]store.LineAuthor)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// UnansweredSince indicates an expected call of UnansweredSince.
+func (mr *MockAgentLedgerMockRecorder) UnansweredSince(ctx, seat, t, afterTS, limit any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "UnansweredSince", reflect.TypeOf((*MockAgentLedger)(nil).UnansweredSince), ctx, seat, t, afterTS, limit)
 }

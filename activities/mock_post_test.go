@@ -18,6 +18,44 @@ import (
 	gomock "go.uber.org/mock/gomock"
 )
 
+// MockTaskWaker is a mock of TaskWaker interface.
+type MockTaskWaker struct {
+	ctrl     *gomock.Controller
+	recorder *MockTaskWakerMockRecorder
+	isgomock struct{}
+}
+
+// MockTaskWakerMockRecorder is the mock recorder for MockTaskWaker.
+type MockTaskWakerMockRecorder struct {
+	mock *MockTaskWaker
+}
+
+// NewMockTaskWaker creates a new mock instance.
+func NewMockTaskWaker(ctrl *gomock.Controller) *MockTaskWaker {
+	mock := &MockTaskWaker{ctrl: ctrl}
+	mock.recorder = &MockTaskWakerMockRecorder{mock}
+	return mock
+}
+
+// EXPECT returns an object that allows the caller to indicate expected use.
+func (m *MockTaskWaker) EXPECT() *MockTaskWakerMockRecorder {
+	return m.recorder
+}
+
+// Wake mocks base method.
+func (m *MockTaskWaker) Wake(ctx context.Context, seat, slug string) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Wake", ctx, seat, slug)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// Wake indicates an expected call of Wake.
+func (mr *MockTaskWakerMockRecorder) Wake(ctx, seat, slug any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Wake", reflect.TypeOf((*MockTaskWaker)(nil).Wake), ctx, seat, slug)
+}
+
 // MockPostLedger is a mock of PostLedger interface.
 type MockPostLedger struct {
 	ctrl     *gomock.Controller
@@ -98,6 +136,35 @@ func (m *MockPostLedger) ConfirmPost(ctx context.Context, id string, part int, t
 func (mr *MockPostLedgerMockRecorder) ConfirmPost(ctx, id, part, ts any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ConfirmPost", reflect.TypeOf((*MockPostLedger)(nil).ConfirmPost), ctx, id, part, ts)
+}
+
+// DeliverDeposit mocks base method.
+func (m *MockPostLedger) DeliverDeposit(ctx context.Context, id, ts string) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "DeliverDeposit", ctx, id, ts)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// DeliverDeposit indicates an expected call of DeliverDeposit.
+func (mr *MockPostLedgerMockRecorder) DeliverDeposit(ctx, id, ts any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "DeliverDeposit", reflect.TypeOf((*MockPostLedger)(nil).DeliverDeposit), ctx, id, ts)
+}
+
+// Deposit mocks base method.
+func (m *MockPostLedger) Deposit(ctx context.Context, id string) (store.Deposit, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Deposit", ctx, id)
+	ret0, _ := ret[0].(store.Deposit)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Deposit indicates an expected call of Deposit.
+func (mr *MockPostLedgerMockRecorder) Deposit(ctx, id any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Deposit", reflect.TypeOf((*MockPostLedger)(nil).Deposit), ctx, id)
 }
 
 // FileIDs mocks base method.

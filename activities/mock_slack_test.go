@@ -101,6 +101,20 @@ func (mr *MockSlackClientMockRecorder) Download(ctx, file, w, limit any) *gomock
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Download", reflect.TypeOf((*MockSlackClient)(nil).Download), ctx, file, w, limit)
 }
 
+// Edit mocks base method.
+func (m *MockSlackClient) Edit(ctx context.Context, ts string, r slackapi.PostRequest) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Edit", ctx, ts, r)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// Edit indicates an expected call of Edit.
+func (mr *MockSlackClientMockRecorder) Edit(ctx, ts, r any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Edit", reflect.TypeOf((*MockSlackClient)(nil).Edit), ctx, ts, r)
+}
+
 // FileShares mocks base method.
 func (m *MockSlackClient) FileShares(ctx context.Context, fileID string) ([]slackapi.Share, error) {
 	m.ctrl.T.Helper()

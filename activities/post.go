@@ -29,6 +29,13 @@ type Poster struct {
 	Now            func() time.Time
 	Wait           func(ctx context.Context, d time.Duration) error
 	Log            *slog.Logger
+	// Tasks is told when a session's word stands in its thread.
+	Tasks TaskWaker
+}
+
+// TaskWaker has the task of an operator look. A task that runs no more is no error.
+type TaskWaker interface {
+	Wake(ctx context.Context, seat, slug string) error
 }
 
 //go:generate mockgen -source=post.go -destination=mock_post_test.go -package=activities_test
@@ -47,6 +54,8 @@ type PostLedger interface {
 	KeepFileID(ctx context.Context, id string, part int, name, fileID string) error
 	FileIDs(ctx context.Context, id string) ([]store.PostFile, error)
 	ConfirmFile(ctx context.Context, id, fileID string) error
+	Deposit(ctx context.Context, id string) (store.Deposit, error)
+	DeliverDeposit(ctx context.Context, id, ts string) error
 }
 
 // Post says what is to be said, exactly once as the reader sees it, then writes the
@@ -64,6 +73,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 	}
 	if in, err = p.instead(ctx, in); err != nil {
 		return PostResult{}, err
+	}
+	if in.Say == SayNothing && bindingText(in.Binding) != "" {
+		in.Say = SayBinding
 	}
 	postID, err := p.name(ctx, in)
 	if err != nil {
@@ -90,6 +102,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 	if err := p.finish(ctx, in); err != nil {
 		return PostResult{}, err
 	}
+	if in.Deposit != nil {
+		return PostResult{TS: ts}, p.delivered(ctx, in, ts)
+	}
 	failpoint.At(failpoint.PostOutcome)
 	if in.Turn.Thread.Root != "" {
 		if err := seat.Slack.ClearStatus(ctx, in.Turn.Thread.Channel, in.Turn.Thread.Root); err != nil {
@@ -98,6 +113,18 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 	}
 	failpoint.At(failpoint.PostCleared)
 	return PostResult{TS: ts}, nil
+}
+
+// delivered notes that a session's word stands in the thread, or never will, and has the
+// next one offered (R11). A word clears no status: it is not a turn.
+func (p *Poster) delivered(ctx context.Context, in PostInput, ts string) error {
+	if err := p.Ledger.DeliverDeposit(ctx, in.Deposit.ID, ts); err != nil {
+		return fmt.Errorf("note that a word is delivered: %w", err)
+	}
+	if err := p.Tasks.Wake(ctx, in.Turn.Seat, in.Deposit.Slug); err != nil {
+		p.log(in).Warn("the next word waits for a tick", "slug", in.Deposit.Slug, "error", err)
+	}
+	return nil
 }
 
 // begun tells whether the turn took its lines; what does not ask counts as begun.

@@ -96,21 +96,59 @@ func (p *Poster) sayRefused(ctx context.Context, m message, refusal error) error
 
 // requests are the messages of a post, and the names of the files that go with it.
 func (p *Poster) requests(ctx context.Context, in PostInput) ([]slackapi.PostRequest, []string, error) {
+	bound := bindingText(in.Binding)
 	switch in.Say {
 	case SayAnswer:
 		return p.answer(ctx, in)
 	case SayFailure:
-		return one(rules.FailureText(in.Reason)), nil, nil
+		return one(rules.FailureText(in.Reason), bound), nil, nil
 	case SayDecline:
-		return one(rules.DeclineText(in.Reason)), nil, nil
+		return one(rules.DeclineText(in.Reason), bound), nil, nil
 	case SayStop:
 		s := in.Stop
-		return one(rules.StopText(s.Stopped, s.Waiting, s.TooLate, s.KillFailed)), nil, nil
+		return one(rules.StopText(s.Stopped, s.Waiting, s.TooLate, s.KillFailed), bound), nil, nil
+	case SayBinding:
+		return one(bound), nil, nil
+	case SayDeposit:
+		return p.deposit(ctx, in)
+	case SayOperatorStopped:
+		s := in.OperatorStopped
+		return one(rules.OperatorStoppedText(s.Operator, s.Failed)), nil, nil
 	}
 	return nil, nil, fmt.Errorf("a post that says %q is unknown", in.Say)
 }
 
-func one(text string) []slackapi.PostRequest { return []slackapi.PostRequest{{Text: text}} }
+// bindingText is what is said of a turn's operator, "" where nothing has to be said (O3).
+func bindingText(b *Binding) string {
+	switch {
+	case b == nil:
+		return ""
+	case b.Operator != nil:
+		return rules.OperatorLine(*b.Operator, b.Disposition)
+	default:
+		return rules.GapLine(b.Disposition, b.Why)
+	}
+}
+
+// deposit makes the messages of a session's word (R11).
+func (p *Poster) deposit(ctx context.Context, in PostInput) ([]slackapi.PostRequest, []string, error) {
+	d := in.Deposit
+	text := d.Text
+	if d.Ref {
+		kept, err := p.Ledger.Deposit(ctx, d.ID)
+		if err != nil {
+			return nil, nil, fmt.Errorf("read a session's word: %w", err)
+		}
+		text = kept.Text
+	}
+	return answerParts(rules.DepositText(text), rules.SessionName(d.Number, d.Slug)), nil, nil
+}
+
+// one is a post of a single message: what is not "" of its texts.
+func one(texts ...string) []slackapi.PostRequest {
+	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+	return []slackapi.PostRequest{{Text: strings.Join(texts, "\n\n")}}
+}
 
 // answer makes the messages of an agent's answer, and the marked line of a hand-off last (D2).
 func (p *Poster) answer(ctx context.Context, in PostInput) ([]slackapi.PostRequest, []string, error) {
@@ -120,6 +158,9 @@ func (p *Poster) answer(ctx context.Context, in PostInput) ([]slackapi.PostReque
 	}
 	if in.DrivesUsedUp {
 		text = strings.TrimSpace(text + "\n\n" + rules.DrivesUsedUpText)
+	}
+	if bound := bindingText(in.Binding); bound != "" {
+		text = strings.TrimSpace(text + "\n\n" + bound)
 	}
 	out := answerParts(text, footer(in.Answer))
 	if h := in.Answer.HandOff; h != nil {

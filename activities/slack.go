@@ -14,6 +14,7 @@ import (
 // SlackClient is what the activities ask of Slack as one seat.
 type SlackClient interface {
 	Post(ctx context.Context, r slackapi.PostRequest) (ts string, err error)
+	Edit(ctx context.Context, ts string, r slackapi.PostRequest) error
 	FindPost(ctx context.Context, channel, root, postID string, part int) (ts string, found bool, err error)
 	SetStatus(ctx context.Context, channel, root, status string) error
 	ClearStatus(ctx context.Context, channel, root string) error

@@ -24,6 +24,8 @@ type Said struct {
 type Brief struct {
 	// Where says which thread this is.
 	Where string
+	// Operator tells what the agent has to know of the thread's operator (O11).
+	Operator string
 	// Earlier are the lines of the thread, or of the DM, before the first turn.
 	Earlier []Said
 	// Unread says why earlier lines are missing.
@@ -45,6 +47,9 @@ type Brief struct {
 func (b Brief) String() string {
 	var w strings.Builder
 	fmt.Fprintf(&w, "%s\nRows that begin with \"| \" are quoted from Slack: what somebody wrote there.\n", b.Where)
+	if b.Operator != "" {
+		fmt.Fprintf(&w, "%s\n", Visible(b.Operator))
+	}
 	if b.Outbox != "" {
 		fmt.Fprintf(&w, "Files that you write into %s are posted with your answer.\n", b.Outbox)
 	}

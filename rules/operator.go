@@ -284,3 +284,17 @@ func TaskOverText(o Operator, why string, f PhaseFacts) string {
 	}
 	return ""
 }
+
+// OperatorNote tells the brain's agent what is bound to the thread, or that nothing could
+// be, so that two do not do one piece of work (O11).
+func OperatorNote(o *Operator, d Disposition) string {
+	switch {
+	case o != nil && d == DispSpawned:
+		return fmt.Sprintf("Operator %s, another agent with a terminal and a worktree of %s, was just started for the work that these lines ask for. Don't do that work yourself: say in a sentence or two what it will do.", SessionName(o.Number, o.Slug), o.Repo)
+	case o != nil:
+		return fmt.Sprintf("Operator %s, another agent with a terminal and a worktree of %s, works on this thread's task. It is given these lines too, and posts its own words here. Don't do its work: answer what is asked of you, else answer %s.", SessionName(o.Number, o.Slug), o.Repo, Abstain)
+	case d == DispUnbound || d == DispUnscoped || d == DispUnavailable:
+		return "No operator could be started for this thread; a line below your answer says why. Answer as well as you can without doing work in a repository."
+	}
+	return ""
+}

@@ -1,0 +1,438 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"agentsmith/internal/failpoint"
+	"agentsmith/internal/store"
+	"agentsmith/rules"
+)
+
+// Operator binds operators to threads, and ends them (O1-O9). It decides nothing by the
+// store alone: whether an operator runs is asked of the launcher, which looks at the
+// sessions themselves (O7).
+type Operator struct {
+	Seats      Seats
+	Ledger     OperatorLedger
+	Classifier WorkClassifier
+	Launcher   Launcher
+	Sessions   SessionEnder
+	Tasks      TaskDoor
+	// Checkouts is the closed set that O4 looks a repo up in.
+	Checkouts func() []rules.Checkout
+	Box       string
+	// Off is the kill switch (O5).
+	Off bool
+	// Limit is how many operators may run on this box (X6).
+	Limit int
+	// Link is a thread's permanent address, "" where unknown.
+	Link func(seat string, t rules.Thread) string
+	Now  func() time.Time
+	Wait func(ctx context.Context, d time.Duration) error
+	Log  *slog.Logger
+}
+
+//go:generate mockgen -source=operator.go -destination=mock_operator_test.go -package=activities_test
+
+// OperatorLedger is what Operator needs of the store.
+type OperatorLedger interface {
+	OpenLines(ctx context.Context, turnID, seat string, keys []rules.LineKey) ([]rules.LineKey, error)
+	NewestStop(ctx context.Context, seat string, t rules.Thread) (string, error)
+	Line(ctx context.Context, key rules.LineKey) (rules.Line, error)
+	Claim(ctx context.Context, w store.Wish) (c store.Claim, won bool, err error)
+	BindClaim(ctx context.Context, seat string, t rules.Thread, claimant string, b store.Bound) (store.Claim, error)
+	ReleaseClaim(ctx context.Context, seat string, t rules.Thread, claimant string) (bool, error)
+	TakeOverClaim(ctx context.Context, seat string, t rules.Thread, from, to string) (store.Claim, bool, error)
+	EndClaim(ctx context.Context, seat string, t rules.Thread, session string) (bool, error)
+	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
+	RegisterSession(ctx context.Context, s store.Session) (number int, err error)
+	EndSession(ctx context.Context, id string) error
+	AskedForWork(ctx context.Context, seat string, t rules.Thread, slug, repo string) error
+	WorkThreads(ctx context.Context, seat string) ([]store.WorkThread, error)
+}
+
+// WorkClassifier tells what a thread asks for (O2). It has no error: what went wrong
+// travels in the disposition.
+type WorkClassifier interface {
+	Classify(ctx context.Context, in ClassifyInput) rules.WorkDisposition
+}
+
+// SessionEnder ends a session by its identity, never by its name (X5). A session that is
+// gone is no error.
+type SessionEnder interface {
+	Kill(ctx context.Context, id string) error
+}
+
+// TaskDoor reaches the workflow that follows an operator.
+type TaskDoor interface {
+	// Adopt starts the task of an operator, or tells the one that runs of its session.
+	Adopt(ctx context.Context, o rules.Operator) error
+	// Stop tells a running task that its operator was ended.
+	Stop(ctx context.Context, o rules.Operator, eventTS string) error
+	// Wake has a running task look.
+	Wake(ctx context.Context, seat, slug string) error
+}
+
+const (
+	// claimLease is how long a claimant may be at it: longer than a Bind may take. Of one
+	// that is older nobody is left (O6).
+	claimLease = 6 * time.Minute
+	// claimWait is how long a loser waits for the winner's session.
+	claimWait = 30 * time.Second
+	claimPoll = 500 * time.Millisecond
+)
+
+// Bind finds the operator of a thread, or starts one where its people ask for work. One
+// of the seven dispositions comes back (O3), or none where no line is open any more. An
+// error is a fault of ours before anything was claimed.
+func (o *Operator) Bind(ctx context.Context, in BindInput) (Binding, error) {
+	failpoint.At(failpoint.BindBefore)
+	seat, err := o.Seats.get(in.Turn.Seat)
+	if err != nil {
+		return Binding{}, err
+	}
+	defer beat(ctx)()
+	status := showStatus(ctx, seat.Slack, in.Turn.Thread, o.Log)
+	defer status.end()
+	status.set(rules.ThinkingStatus)
+
+	b, err := o.bind(ctx, in)
+	if err != nil {
+		return Binding{}, err
+	}
+	o.log(in).Info("operator", "disposition", b.Disposition, "why", b.Why)
+	return b, nil
+}
+
+func (o *Operator) bind(ctx context.Context, in BindInput) (Binding, error) {
+	if open, err := o.open(ctx, in); err != nil || !open {
+		return Binding{}, err
+	}
+	if o.Off {
+		return Binding{Disposition: rules.DispDisabled}, nil
+	}
+	live, err := o.Launcher.Check(ctx, Launch{Seat: in.Turn.Seat, Thread: in.Turn.Thread})
+	if err != nil {
+		return o.gap(in, rules.DispUnbound, rules.GapLauncher, err), nil
+	}
+	if live.Outcome == LaunchExists && live.ThisThread {
+		return o.adopt(ctx, in, live, rules.DispBound), nil
+	}
+	want := o.want(ctx, in)
+	switch {
+	case want.Unavailable:
+		return Binding{Disposition: rules.DispUnavailable, Why: rules.GapClassifier}, nil
+	case want.Kind != rules.KindWork:
+		return Binding{Disposition: rules.DispQuestion}, nil
+	}
+	if err := o.Ledger.AskedForWork(ctx, in.Turn.Seat, in.Turn.Thread, want.Slug, want.Repo); err != nil {
+		o.log(in).Warn("that a thread asks for work could not be noted; the sweep does not know it", "error", err)
+	}
+	if !in.MaySpawn {
+		return Binding{Disposition: rules.DispUnbound, Why: rules.GapNotAllowed}, nil
+	}
+	checkout, ok := rules.ResolveCheckout(o.Checkouts(), want.Repo)
+	if !ok {
+		return Binding{Disposition: rules.DispUnscoped, Why: want.Repo}, nil
+	}
+	// A stop may have come while the classifier ran.
+	if open, err := o.open(ctx, in); err != nil || !open {
+		return Binding{}, err
+	}
+	return o.claim(ctx, in, want, checkout), nil
+}
+
+// open tells whether a line of the turn is still this turn's to answer. What the sweep
+// asks for has no open line.
+func (o *Operator) open(ctx context.Context, in BindInput) (bool, error) {
+	if in.Asked != nil {
+		return true, nil
+	}
+	stop, err := o.Ledger.NewestStop(ctx, in.Turn.Seat, in.Turn.Thread)
+	if err != nil {
+		return false, fmt.Errorf("look for a stop: %w", err)
+	}
+	var keys []rules.LineKey
+	for _, l := range in.Turn.Lines {
+		if len(l.Raw) > 0 {
+			return true, nil // its row is not written yet (L1)
+		}
+		if rules.CompareTS(l.Line.TS, stop) > 0 {
+			keys = append(keys, l.Line.LineKey)
+		}
+	}
+	if len(keys) == 0 {
+		return false, nil
+	}
+	left, err := o.Ledger.OpenLines(ctx, in.Turn.ID, in.Turn.Seat, keys)
+	if err != nil {
+		return false, fmt.Errorf("look whether the lines are open: %w", err)
+	}
+	return len(left) > 0, nil
+}
+
+// want is what the thread asks for, as the classifier or the sweep says.
+func (o *Operator) want(ctx context.Context, in BindInput) rules.WorkDisposition {
+	text := o.text(ctx, in)
+	want := rules.WorkDisposition{}
+	if in.Asked != nil {
+		want = *in.Asked
+	} else {
+		var repos []string
+		for _, c := range o.Checkouts() {
+			repos = append(repos, c.Name)
+		}
+		want = o.Classifier.Classify(ctx, ClassifyInput{Seat: in.Turn.Seat, Text: text, Earlier: o.earlier(ctx, in), Repos: repos})
+	}
+	if want.Kind == rules.KindWork && !rules.ValidSlug(want.Slug) {
+		want.Slug = rules.SlugFor(text)
+	}
+	return want
+}
+
+// earlier is what the thread asked for before and got no operator for: an answer to "which
+// repository?" is no work by itself.
+func (o *Operator) earlier(ctx context.Context, in BindInput) string {
+	all, err := o.Ledger.WorkThreads(ctx, in.Turn.Seat)
+	if err != nil {
+		o.log(in).Warn("what the thread asked for before could not be read", "error", err)
+		return ""
+	}
+	for _, w := range all {
+		if w.Thread == in.Turn.Thread {
+			return o.plain(in.Turn.Seat, w.Line.Text)
+		}
+	}
+	return ""
+}
+
+// text is what the people wrote, one line after the other.
+func (o *Operator) text(ctx context.Context, in BindInput) string {
+	var parts []string
+	for _, l := range in.Turn.Lines {
+		text := l.Line.Text
+		if l.TextRef {
+			if line, err := o.Ledger.Line(ctx, l.Line.LineKey); err == nil {
+				text = line.Text
+			}
+		}
+		parts = append(parts, o.plain(in.Turn.Seat, text))
+	}
+	return strings.Join(parts, "\n")
+}
+
+// plain is a line as a reader sees it.
+func (o *Operator) plain(seat, text string) string {
+	return rules.PlainText(text, func(user string) string {
+		for name, id := range o.Seats.BotUsers {
+			if id == user {
+				return name
+			}
+		}
+		return ""
+	})
+}
+
+// claim takes the thread before anything is started (O6): of all that ask at the same
+// time one starts, and the others learn of it.
+func (o *Operator) claim(ctx context.Context, in BindInput, want rules.WorkDisposition, checkout rules.Checkout) Binding {
+	claimant := runID(ctx)
+	c, won, err := o.Ledger.Claim(ctx, store.Wish{
+		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: want.Slug, Repo: checkout.Name, Box: o.Box, Claimant: claimant,
+	})
+	if err != nil {
+		return o.gap(in, rules.DispUnbound, rules.GapStore, err)
+	}
+	failpoint.At(failpoint.BindClaimed)
+	if !won {
+		return o.lost(ctx, in, c, claimant)
+	}
+	return o.spawn(ctx, in, c)
+}
+
+// lost goes on where somebody else holds the claim. A claim whose session is gone, or
+// whose claimant died, is taken over: the search for a live session came before (O6, O7).
+func (o *Operator) lost(ctx context.Context, in BindInput, c store.Claim, claimant string) Binding {
+	for deadline := o.Now().Add(claimWait); c.State == store.ClaimClaiming && o.Now().Sub(c.ClaimedAt) < claimLease; {
+		if o.Now().After(deadline) || o.Wait(ctx, claimPoll) != nil {
+			return Binding{Disposition: rules.DispUnbound, Why: rules.GapBusy}
+		}
+		again, err := o.Ledger.ClaimOf(ctx, in.Turn.Seat, in.Turn.Thread)
+		if errors.Is(err, store.ErrNotFound) {
+			return Binding{Disposition: rules.DispUnbound, Why: rules.GapLauncher}
+		}
+		if err != nil {
+			return o.gap(in, rules.DispUnbound, rules.GapStore, err)
+		}
+		c = again
+	}
+	live, err := o.Launcher.Check(ctx, Launch{Seat: in.Turn.Seat, Thread: in.Turn.Thread})
+	if err != nil {
+		return o.gap(in, rules.DispUnbound, rules.GapLauncher, err)
+	}
+	if live.Outcome == LaunchExists && live.ThisThread {
+		return o.adopt(ctx, in, live, rules.DispBound)
+	}
+	c, won, err := o.Ledger.TakeOverClaim(ctx, in.Turn.Seat, in.Turn.Thread, c.Claimant, claimant)
+	if err != nil {
+		return o.gap(in, rules.DispUnbound, rules.GapStore, err)
+	}
+	if !won {
+		return Binding{Disposition: rules.DispUnbound, Why: rules.GapBusy}
+	}
+	return o.spawn(ctx, in, c)
+}
+
+// spawn starts the operator of a claim that is ours. A failed spawn releases it, or the
+// thread would be without an operator for ever because of the claim that is to give it one.
+func (o *Operator) spawn(ctx context.Context, in BindInput, c store.Claim) Binding {
+	if c.Repo == "" {
+		panic("a spawn needs a resolved checkout; see rules.ResolveCheckout (O4)")
+	}
+	got, err := o.Launcher.Start(ctx, Launch{
+		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: c.Slug, Repo: c.Repo,
+		Brief: rules.OperatorBrief(o.text(ctx, in), o.Link(in.Turn.Seat, in.Turn.Thread)),
+	})
+	failpoint.At(failpoint.BindStarted)
+	free := context.WithoutCancel(ctx)
+	if err != nil {
+		// The launcher's group is ended; whether it had come as far as a session is asked (O7).
+		if live, again := o.Launcher.Check(free, Launch{Seat: in.Turn.Seat, Thread: in.Turn.Thread}); again == nil &&
+			live.Outcome == LaunchExists && live.ThisThread {
+			return o.adopt(free, in, live, rules.DispSpawned)
+		}
+		o.release(free, in, c)
+		return o.gap(in, rules.DispUnbound, rules.GapLauncher, err)
+	}
+	switch {
+	case got.Outcome == LaunchStarted:
+		return o.adopt(free, in, got, rules.DispSpawned)
+	case got.Outcome == LaunchExists && got.ThisThread:
+		return o.adopt(free, in, got, rules.DispBound)
+	case got.Outcome == LaunchExists:
+		o.release(free, in, c)
+		return o.gap(in, rules.DispUnbound, rules.GapTaken, fmt.Errorf("%s belongs to another thread", rules.OperatorName(c.Slug)))
+	case got.Outcome == LaunchFull:
+		o.release(free, in, c)
+		return Binding{Disposition: rules.DispUnbound, Why: rules.GapLimit}
+	}
+	o.release(free, in, c)
+	return o.gap(in, rules.DispUnbound, rules.GapLauncher, fmt.Errorf("the launcher said %q", got.Outcome))
+}
+
+func (o *Operator) release(ctx context.Context, in BindInput, c store.Claim) {
+	if _, err := o.Ledger.ReleaseClaim(ctx, in.Turn.Seat, in.Turn.Thread, c.Claimant); err != nil {
+		// It is a lease: the next turn after it ends takes it over.
+		o.log(in).Error("a claim could not be released; it is taken over in a while", "slug", c.Slug, "error", err)
+	}
+}
+
+// adopt brings the store and the task in line with a session that runs. Each of its steps
+// may be repeated; where one fails the next human turn finds the session and repeats it.
+func (o *Operator) adopt(ctx context.Context, in BindInput, live Launched, d rules.Disposition) Binding {
+	op := live.Operator
+	op.Box, op.Thread = o.Box, in.Turn.Thread
+	number, err := o.Ledger.RegisterSession(ctx, store.Session{
+		ID: op.Session, Name: rules.OperatorName(op.Slug), Kind: "operator", Box: o.Box,
+		Seat: op.Seat, Slug: op.Slug, Repo: op.Repo, Thread: op.Thread,
+	})
+	if err != nil {
+		return o.gap(in, rules.DispUnbound, rules.GapStore, err)
+	}
+	op.Number = number
+	failpoint.At(failpoint.BindRegistered)
+	if err := o.hold(ctx, in, op); err != nil {
+		return o.gap(in, rules.DispUnbound, rules.GapStore, err)
+	}
+	failpoint.At(failpoint.BindBound)
+	if err := o.Tasks.Adopt(ctx, op); err != nil {
+		return o.gap(in, rules.DispUnbound, rules.GapTask, err)
+	}
+	failpoint.At(failpoint.BindAdopted)
+	return Binding{Disposition: d, Operator: &op}
+}
+
+// hold binds the thread's claim to a session, whoever made the claim.
+func (o *Operator) hold(ctx context.Context, in BindInput, op rules.Operator) error {
+	claimant := runID(ctx)
+	c, won, err := o.Ledger.Claim(ctx, store.Wish{
+		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: op.Slug, Repo: op.Repo, Box: o.Box, Claimant: claimant,
+	})
+	if err != nil {
+		return fmt.Errorf("claim the thread of a running operator: %w", err)
+	}
+	if !won && c.State == store.ClaimBound && c.Session == op.Session {
+		return nil
+	}
+	if !won && c.Claimant != claimant {
+		if _, won, err = o.Ledger.TakeOverClaim(ctx, in.Turn.Seat, in.Turn.Thread, c.Claimant, claimant); err != nil {
+			return fmt.Errorf("take over the claim of a running operator: %w", err)
+		}
+		if !won {
+			return errors.New("the claim of a running operator changes hands right now")
+		}
+	}
+	_, err = o.Ledger.BindClaim(ctx, in.Turn.Seat, in.Turn.Thread, claimant, store.Bound{
+		Session: op.Session, Worktree: op.Worktree, Branch: op.Branch, Number: op.Number,
+	})
+	if err != nil {
+		return fmt.Errorf("bind a claim to its session: %w", err)
+	}
+	return nil
+}
+
+// gap is a disposition that is said, with its cause in the log.
+func (o *Operator) gap(in BindInput, d rules.Disposition, why string, cause error) Binding {
+	o.log(in).Error("an operator could not be bound", "disposition", d, "why", why, "error", cause)
+	return Binding{Disposition: d, Why: why}
+}
+
+// StopOperator ends the session of a thread's operator and frees the thread (O11). Its
+// worktree stays: what it holds is for people to see.
+func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (StopOperatorResult, error) {
+	live, err := o.Launcher.Check(ctx, Launch{Seat: in.Seat, Thread: in.Thread})
+	if err != nil {
+		return StopOperatorResult{}, fmt.Errorf("look for the operator: %w", err)
+	}
+	c, err := o.Ledger.ClaimOf(ctx, in.Seat, in.Thread)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return StopOperatorResult{}, fmt.Errorf("look the operator up: %w", err)
+	}
+	running := live.Outcome == LaunchExists && live.ThisThread
+	if !running && c.Session == "" {
+		return StopOperatorResult{}, nil
+	}
+	op := rules.Operator{
+		Number: c.Number, Slug: c.Slug, Repo: c.Repo, Box: o.Box, Seat: in.Seat, Thread: in.Thread,
+		Session: c.Session, Worktree: c.Worktree, Branch: c.Branch,
+	}
+	if running {
+		if op.Session != live.Operator.Session {
+			op = live.Operator
+		}
+		if err := o.Sessions.Kill(ctx, op.Session); err != nil {
+			return StopOperatorResult{}, fmt.Errorf("end the operator: %w", err)
+		}
+	}
+	failpoint.At(failpoint.StopKilled)
+	// The task ends the claim too; a thread must not wait for it.
+	if _, err := o.Ledger.EndClaim(ctx, in.Seat, in.Thread, op.Session); err != nil {
+		return StopOperatorResult{}, fmt.Errorf("free the thread: %w", err)
+	}
+	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {
+		return StopOperatorResult{}, fmt.Errorf("end the session's entry: %w", err)
+	}
+	if err := o.Tasks.Stop(ctx, op, in.EventTS); err != nil {
+		o.Log.Warn("a stopped operator's task could not be told; it finds out at its next look", "slug", op.Slug, "error", err)
+	}
+	return StopOperatorResult{Operator: &op}, nil
+}
+
+func (o *Operator) log(in BindInput) *slog.Logger {
+	return o.Log.With("seat", in.Turn.Seat, "channel", in.Turn.Thread.Channel, "thread", in.Turn.Thread.Root, "turn", in.Turn.ID)
+}

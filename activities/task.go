@@ -1,0 +1,383 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"agentsmith/internal/failpoint"
+	"agentsmith/internal/github"
+	"agentsmith/internal/outbox"
+	"agentsmith/internal/store"
+	"agentsmith/internal/terminal"
+	"agentsmith/rules"
+)
+
+// Task is what the workflow of an operator's task asks of its box (O10, O11).
+type Task struct {
+	Ledger   TaskLedger
+	Terminal Terminal
+	Words    Words
+	Brains   BrainDoor
+	// Pulls reads GitHub; nil where no token is configured.
+	Pulls Pulls
+	Box   string
+	// Clean removes the worktree of a task that is over, where the config says so.
+	Clean bool
+	Now   func() time.Time
+	Log   *slog.Logger
+}
+
+//go:generate mockgen -source=task.go -destination=mock_task_test.go -package=activities_test
+
+// TaskLedger is what Task needs of the store.
+type TaskLedger interface {
+	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
+	EndClaim(ctx context.Context, seat string, t rules.Thread, session string) (bool, error)
+	EndSession(ctx context.Context, id string) error
+	WaitingLines(ctx context.Context, session string, limit int) ([]store.SessionLine, error)
+	MoveLine(ctx context.Context, session string, key rules.LineKey, from, to store.LineState) (bool, error)
+	AddDeposit(ctx context.Context, d store.Deposit) (fresh bool, err error)
+	NextDeposit(ctx context.Context, session string) (store.Deposit, error)
+	OwnDeposit(ctx context.Context, id, seat string, owner rules.Thread) (store.Deposit, error)
+	LinkPull(ctx context.Context, p store.PullRequest) error
+}
+
+// Terminal is the box's tmux and git, as a task sees them.
+type Terminal interface {
+	// Live finds a session by its identity; ok is false where it is gone.
+	Live(ctx context.Context, session string) (l terminal.Live, ok bool, err error)
+	// Blocked tells whether the session waits for a person at a dialog.
+	Blocked(ctx context.Context, l terminal.Live) (bool, error)
+	// Type types a text into a session once, however often it is called with its id (R10).
+	Type(ctx context.Context, l terminal.Live, t terminal.Text) (terminal.Arrival, error)
+	// Progress is what the operator's branch holds.
+	Progress(ctx context.Context, worktree, branch string) (terminal.Progress, error)
+	// Kill ends a session by its identity (X5).
+	Kill(ctx context.Context, session string) error
+	// RemoveWorktree removes a worktree that holds nothing that is not elsewhere.
+	RemoveWorktree(ctx context.Context, worktree, branch string) error
+}
+
+// Words are what sessions say, as files that wait to be taken (R11).
+type Words interface {
+	Words(session string) ([]outbox.Word, error)
+	Remove(session, id string) error
+}
+
+// BrainDoor reaches the brains of threads.
+type BrainDoor interface {
+	// Offer brings a session's word to the brain of a thread, and starts it where none runs.
+	Offer(ctx context.Context, seat string, t rules.Thread, d DepositInput) error
+	// Operator tells a running brain which operator its thread has; nil for none.
+	Operator(ctx context.Context, seat string, t rules.Thread, o *rules.Operator) error
+}
+
+// Pulls reads pull requests.
+type Pulls interface {
+	PullOfBranch(ctx context.Context, repo, branch string) (github.PullState, bool, error)
+	Pull(ctx context.Context, repo string, number int) (github.PullState, error)
+}
+
+// typedAtOnce is how many lines one look types.
+const typedAtOnce = 10
+
+// ObserveTask looks once at everything that is an operator's: it types the lines that
+// wait, takes the words that were said and offers the next one, and reads the session,
+// the branch and the pull request. Each step is recorded where a repeat finds it.
+func (a *Task) ObserveTask(ctx context.Context, in ObserveInput) (Observation, error) {
+	defer beat(ctx)()
+	op := in.Operator
+	c, err := a.Ledger.ClaimOf(ctx, op.Seat, op.Thread)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return Observation{}, fmt.Errorf("look up the claim: %w", err)
+	}
+	out := Observation{Facts: in.Seen}
+	if err != nil || c.Session != op.Session {
+		out.Gone = true
+		return out, nil
+	}
+	f := &out.Facts
+	f.Bound, f.Slug, f.Repo, f.Number = true, op.Slug, op.Repo, op.Number
+
+	live, alive, err := a.Terminal.Live(ctx, op.Session)
+	if err != nil {
+		return Observation{}, fmt.Errorf("look at the session: %w", err)
+	}
+	out.Alive, f.Alive, f.Dead = alive, alive, !alive
+	if alive {
+		if out.Blocked, err = a.Terminal.Blocked(ctx, live); err != nil {
+			a.log(op).Warn("whether the operator waits for a person could not be seen", "error", err)
+		}
+		f.Blocked = out.Blocked
+	} else {
+		f.Blocked = false
+	}
+	lines, err := a.typeLines(ctx, op, live, alive)
+	if err != nil {
+		return Observation{}, err
+	}
+	if err := a.collect(ctx, op); err != nil {
+		return Observation{}, err
+	}
+	words, err := a.offer(ctx, op)
+	if err != nil {
+		return Observation{}, err
+	}
+	out.Outstanding = lines || words
+	if p, err := a.Terminal.Progress(ctx, op.Worktree, op.Branch); err != nil {
+		a.log(op).Warn("the operator's branch could not be read", "error", err)
+	} else {
+		f.Commits = p.Commits
+		if p.Exists {
+			f.Branch = op.Branch
+		}
+		if in.Pull {
+			a.pull(ctx, op, p.Remote, &out)
+		}
+	}
+	return out, nil
+}
+
+// typeLines types what waits for the session, oldest first, and tells whether any still
+// waits. One that cannot be typed now holds up those behind it: they stay in order.
+func (a *Task) typeLines(ctx context.Context, op rules.Operator, live terminal.Live, alive bool) (waiting bool, err error) {
+	lines, err := a.Ledger.WaitingLines(ctx, op.Session, typedAtOnce)
+	if err != nil {
+		return false, fmt.Errorf("look for lines to type: %w", err)
+	}
+	for _, l := range lines {
+		if !alive {
+			if err := a.move(ctx, op, l, l.State, store.LineHandedBack); err != nil {
+				return false, err
+			}
+			continue
+		}
+		// A line that is marked as being typed was left by a crash: Type looks there first.
+		if l.State == store.LineQueued {
+			if err := a.move(ctx, op, l, store.LineQueued, store.LineTyping); err != nil {
+				return false, err
+			}
+		}
+		failpoint.At(failpoint.TaskTyping)
+		got, err := a.Terminal.Type(ctx, live, terminal.Text{ID: lineID(l.Key), Body: l.Text})
+		failpoint.At(failpoint.TaskTyped)
+		switch {
+		case got == terminal.Arrived && err == nil:
+			err = a.move(ctx, op, l, store.LineTyping, store.LineTyped)
+		case got == terminal.NotTyped || err != nil:
+			// Held, gone, or cut short: the next look goes on from there.
+			a.log(op).Info("a line is not typed yet", "line", l.Key.TS, "error", err)
+			return true, nil
+		default:
+			a.log(op).Error("whether a line reached the operator is unknown; it is not typed again", "line", l.Key.TS, "error", err)
+			if err = a.move(ctx, op, l, store.LineTyping, store.LineUnsure); err == nil {
+				err = a.say(ctx, op, "unsure/"+lineID(l.Key), rules.UnsureText(op, l.Text))
+			}
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return len(lines) == typedAtOnce, nil
+}
+
+func (a *Task) move(ctx context.Context, op rules.Operator, l store.SessionLine, from, to store.LineState) error {
+	if _, err := a.Ledger.MoveLine(ctx, op.Session, l.Key, from, to); err != nil {
+		return fmt.Errorf("move a line from %s to %s: %w", from, to, err)
+	}
+	return nil
+}
+
+func lineID(k rules.LineKey) string { return k.Channel + "/" + k.TS }
+
+// collect takes the words that the session left, in their order. A word's file goes only
+// when the store has it.
+func (a *Task) collect(ctx context.Context, op rules.Operator) error {
+	words, err := a.Words.Words(op.Session)
+	if err != nil {
+		return fmt.Errorf("look for words of the session: %w", err)
+	}
+	for _, w := range words {
+		if w.Kind != outbox.Notification {
+			if _, err := a.Ledger.AddDeposit(ctx, store.Deposit{ID: depositID(op, w.ID), Session: op.Session, Kind: w.Kind, Text: w.Text, At: w.At}); err != nil {
+				return fmt.Errorf("keep a session's word: %w", err)
+			}
+		}
+		failpoint.At(failpoint.TaskCollected)
+		if err := a.Words.Remove(op.Session, w.ID); err != nil {
+			return fmt.Errorf("take a session's word: %w", err)
+		}
+	}
+	return nil
+}
+
+func depositID(op rules.Operator, word string) string {
+	return op.Seat + "/" + op.Thread.Channel + "/" + op.Session + "/" + word
+}
+
+// offer brings the oldest word that does not stand in the thread yet to the thread's
+// brain; the next one waits for it (R11). It tells whether a word is under way.
+func (a *Task) offer(ctx context.Context, op rules.Operator) (bool, error) {
+	d, err := a.Ledger.NextDeposit(ctx, op.Session)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for a word to offer: %w", err)
+	}
+	d, err = a.Ledger.OwnDeposit(ctx, d.ID, op.Seat, op.Thread)
+	if err != nil {
+		return false, fmt.Errorf("give a word its owner: %w", err)
+	}
+	failpoint.At(failpoint.TaskOffering)
+	in := DepositInput{ID: d.ID, Session: op.Session, Slug: op.Slug, Number: op.Number, Kind: d.Kind, Text: d.Text}
+	if len(in.Text) > rules.InlineText {
+		in.Text, in.Ref = "", true
+	}
+	if err := a.Brains.Offer(ctx, d.OwnerSeat, d.Owner, in); err != nil {
+		return false, fmt.Errorf("offer a word to its thread: %w", err)
+	}
+	failpoint.At(failpoint.TaskOffered)
+	return true, nil
+}
+
+// OfferWords offers what a task that is over still has to say.
+func (a *Task) OfferWords(ctx context.Context, in OfferInput) (Offered, error) {
+	if err := a.collect(ctx, in.Operator); err != nil {
+		return Offered{}, err
+	}
+	left, err := a.offer(ctx, in.Operator)
+	return Offered{Outstanding: left}, err
+}
+
+// pull reads the pull request of the branch, and keeps which thread it belongs to (P2).
+// What GitHub does not say now stands as it was.
+func (a *Task) pull(ctx context.Context, op rules.Operator, repo string, out *Observation) {
+	if a.Pulls == nil || repo == "" {
+		return
+	}
+	f := &out.Facts
+	var state github.PullState
+	var err error
+	found := true
+	if f.Pull != 0 {
+		state, err = a.Pulls.Pull(ctx, repo, f.Pull)
+	} else {
+		state, found, err = a.Pulls.PullOfBranch(ctx, repo, op.Branch)
+	}
+	var limited *github.RateLimitError
+	switch {
+	case errors.As(err, &limited):
+		out.RetryAt = limited.Until
+		return
+	case err != nil:
+		a.log(op).Warn("GitHub could not be read", "repo", repo, "error", err)
+		return
+	case !found:
+		return
+	}
+	if err := a.Ledger.LinkPull(ctx, store.PullRequest{
+		Repo: repo, Number: state.Number, URL: state.URL, Branch: op.Branch, Seat: op.Seat, Thread: op.Thread,
+	}); err != nil {
+		a.log(op).Warn("which thread a pull request belongs to could not be kept", "error", err)
+	}
+	takePull(f, state)
+	switch state.State {
+	case "merged", "closed":
+		out.Over = state.State
+	}
+}
+
+// takePull puts what GitHub said among the facts.
+func takePull(f *rules.PhaseFacts, p github.PullState) {
+	f.Pull, f.PullURL, f.Draft = p.Number, p.URL, p.Draft
+	f.Checks, f.Review, f.State = p.Checks, p.Review, p.State
+}
+
+// SayNotice says a line of Smith's own about a session, as a word in the session's order,
+// and tells the brain when the session is gone (O10).
+func (a *Task) SayNotice(ctx context.Context, in NoticeInput) error {
+	var text string
+	switch in.What {
+	case NoticeBlocked:
+		text = rules.BlockedText(in.Operator)
+	case NoticeDead:
+		text = rules.DeadText(in.Operator)
+	default:
+		return fmt.Errorf("a notice that says %q is unknown", in.What)
+	}
+	if err := a.say(ctx, in.Operator, in.Name, text); err != nil {
+		return err
+	}
+	if in.What == NoticeDead {
+		a.tellBrain(ctx, in.Operator)
+	}
+	_, err := a.offer(ctx, in.Operator)
+	return err
+}
+
+func (a *Task) say(ctx context.Context, op rules.Operator, name, text string) error {
+	_, err := a.Ledger.AddDeposit(ctx, store.Deposit{
+		ID: depositID(op, name), Session: op.Session, Kind: "notice", Text: text, At: a.Now(),
+	})
+	if err != nil {
+		return fmt.Errorf("keep a notice: %w", err)
+	}
+	return nil
+}
+
+// tellBrain has a running brain forget its operator: the next human turn asks anew.
+func (a *Task) tellBrain(ctx context.Context, op rules.Operator) {
+	if err := a.Brains.Operator(ctx, op.Seat, op.Thread, nil); err != nil {
+		a.log(op).Warn("a brain does not know yet that its operator is gone", "error", err)
+	}
+}
+
+// FinishTask ends a task: the final line, the session, the claim, and the worktree where
+// the config says so (O10). Each step may be repeated.
+func (a *Task) FinishTask(ctx context.Context, in FinishInput) error {
+	defer beat(ctx)()
+	op := in.Operator
+	c, err := a.Ledger.ClaimOf(ctx, op.Seat, op.Thread)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("look up the claim: %w", err)
+	}
+	ours := err == nil && c.Session == op.Session
+	if text := rules.TaskOverText(op, in.Why, in.Facts); text != "" {
+		if err := a.say(ctx, op, "over", text); err != nil {
+			return err
+		}
+	}
+	if err := a.collect(ctx, op); err != nil {
+		return err
+	}
+	if in.Why == "gone" {
+		return nil // it is another task's now, or was ended with its entries
+	}
+	if err := a.Terminal.Kill(ctx, op.Session); err != nil {
+		return fmt.Errorf("end the session: %w", err)
+	}
+	failpoint.At(failpoint.TaskKilled)
+	if err := a.Ledger.EndSession(ctx, op.Session); err != nil {
+		return fmt.Errorf("end the session's entry: %w", err)
+	}
+	if ours {
+		if a.Clean && in.Why == "merged" {
+			if err := a.Terminal.RemoveWorktree(ctx, op.Worktree, op.Branch); err != nil {
+				a.log(op).Warn("a worktree stays", "error", err)
+			}
+		}
+		if _, err := a.Ledger.EndClaim(ctx, op.Seat, op.Thread, op.Session); err != nil {
+			return fmt.Errorf("free the thread: %w", err)
+		}
+		a.tellBrain(ctx, op)
+	}
+	return nil
+}
+
+func (a *Task) log(op rules.Operator) *slog.Logger {
+	return a.Log.With("seat", op.Seat, "channel", op.Thread.Channel, "thread", op.Thread.Root, "operator", rules.SessionName(op.Number, op.Slug))
+}

@@ -1,0 +1,105 @@
+package activities
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"agentsmith/internal/store"
+)
+
+// Watcher wakes the tasks of a box's operators when there is something to see: a word was
+// left, or a session is gone. So a tick is a safety net only (O10, R8).
+type Watcher struct {
+	Ledger WatchLedger
+	// Waiting are the sessions that left a word, Living those that run, by their identities.
+	Waiting func(ctx context.Context) ([]string, error)
+	Living  func(ctx context.Context) ([]string, error)
+	Tasks   TaskWaker
+	Box     string
+	// Every is the time between two looks, Again that between two wakes for one cause.
+	Every, Again time.Duration
+	Now          func() time.Time
+	Log          *slog.Logger
+
+	woken map[string]time.Time
+	lived map[string]bool
+}
+
+// WatchLedger is what Watcher needs of the store.
+type WatchLedger interface {
+	Claims(ctx context.Context, box string) ([]store.Claim, error)
+}
+
+// Run looks until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
+	w.woken, w.lived = map[string]time.Time{}, map[string]bool{}
+	tick := time.NewTicker(w.Every)
+	defer tick.Stop()
+	for {
+		w.look(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// look wakes the tasks that have something to see. What cannot be read now is left to the
+// next look, and to the tasks' own ticks.
+func (w *Watcher) look(ctx context.Context) {
+	waiting, err := w.Waiting(ctx)
+	if err != nil {
+		w.Log.Warn("words of sessions could not be looked for", "error", err)
+	}
+	living, err := w.Living(ctx)
+	seen := err == nil
+	if err != nil {
+		w.Log.Warn("sessions could not be looked for", "error", err)
+	}
+	if len(waiting) == 0 && seen && len(living) == len(w.lived) && all(living, w.lived) {
+		return // nothing is new: the store is not asked
+	}
+	claims, err := w.Ledger.Claims(ctx, w.Box)
+	if err != nil {
+		w.Log.Warn("the box's operators could not be looked up", "error", err)
+		return
+	}
+	now := set(living)
+	words := set(waiting)
+	for _, c := range claims {
+		if c.Session == "" {
+			continue
+		}
+		died := seen && w.lived[c.Session] && !now[c.Session]
+		if words[c.Session] && w.Now().Sub(w.woken[c.Session]) >= w.Again || died {
+			w.woken[c.Session] = w.Now()
+			if err := w.Tasks.Wake(ctx, c.Seat, c.Slug); err != nil {
+				w.Log.Warn("an operator's task could not be woken; it ticks", "slug", c.Slug, "error", err)
+				delete(w.woken, c.Session)
+				now[c.Session] = now[c.Session] || died // its death is told again
+			}
+		}
+	}
+	if seen {
+		w.lived = now
+	}
+}
+
+func set(names []string) map[string]bool {
+	out := map[string]bool{}
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
+}
+
+func all(names []string, in map[string]bool) bool {
+	for _, n := range names {
+		if !in[n] {
+			return false
+		}
+	}
+	return true
+}

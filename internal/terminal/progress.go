@@ -1,0 +1,141 @@
+package terminal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Progress is what an operator's branch holds.
+type Progress struct {
+	// Exists: the branch is there. Commits are those that it has beside the checkout's own.
+	Exists  bool
+	Commits int
+	// Remote is the repository as owner/name, where origin is one of GitHub's form; else "".
+	Remote string
+}
+
+// Progress reads a task's branch in its worktree. A worktree that is gone has none.
+func ReadProgress(ctx context.Context, worktree, branch string) (Progress, error) {
+	if _, err := os.Stat(worktree); errors.Is(err, os.ErrNotExist) || worktree == "" {
+		return Progress{}, nil
+	}
+	r := repo{path: worktree}
+	var p Progress
+	var err error
+	if p.Exists, err = r.hasBranch(ctx, branch); err != nil || !p.Exists {
+		return p, err
+	}
+	// What no other branch, local or remote, has: the operator's own.
+	out, err := r.git(ctx, "rev-list", "--count", "refs/heads/"+branch, "--not", "--exclude=refs/heads/"+branch, "--branches", "--exclude=refs/remotes/*/"+branch, "--remotes")
+	if err != nil {
+		return p, fmt.Errorf("count the commits of %s: %w", branch, err)
+	}
+	if p.Commits, err = strconv.Atoi(strings.TrimSpace(out)); err != nil {
+		return p, fmt.Errorf("count the commits of %s: %w", branch, err)
+	}
+	if out, err = r.git(ctx, "config", "--get", "remote.origin.url"); err == nil {
+		p.Remote = ownerName(strings.TrimSpace(out))
+	}
+	return p, nil
+}
+
+var repoShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$`)
+
+// ownerName reads owner/name out of a remote's address: git@host:owner/name.git,
+// ssh:// and https://. Of a path it is "".
+func ownerName(remote string) string {
+	path := ""
+	if u, err := url.Parse(remote); err == nil && u.Host != "" {
+		path = u.Path
+	} else if _, after, ok := strings.Cut(remote, ":"); ok && !strings.HasPrefix(remote, "/") {
+		path = after
+	}
+	path = strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+	if !repoShape.MatchString(path) {
+		return ""
+	}
+	return path
+}
+
+// Blocked tells whether a session's agent CLI waits for a person at a dialog: it is in the
+// foreground, and its input box is not there. A session that somebody scrolls in is left
+// alone, and counts as not blocked.
+func (t Tmux) Blocked(ctx context.Context, target Target) (bool, error) {
+	y := newTyper(t)
+	y.target = target
+	if y.target.Command == "" {
+		y.target.Command = "claude"
+	}
+	for i := range 2 {
+		if i > 0 { // a screen that is being drawn is no dialog
+			select {
+			case <-ctx.Done():
+				return false, ctx.Err()
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+		pane, held, err := y.pane(ctx)
+		if err != nil || held != "" {
+			return false, err
+		}
+		state, err := t.Run(ctx, nil, "display-message", "-p", "-t", pane, "#{pane_in_mode} #{cursor_y}")
+		if err != nil {
+			return false, y.lost(err)
+		}
+		mode, cursor, ok := twoNumbers(state)
+		if !ok || mode > 0 {
+			return false, nil
+		}
+		screen, err := t.Run(ctx, nil, "capture-pane", "-p", "-e", "-t", pane)
+		if err != nil {
+			return false, y.lost(err)
+		}
+		if _, ok := findBox(screen, cursor); ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// ErrWorktreeHolds says that a worktree holds something that stands nowhere else.
+var ErrWorktreeHolds = errors.New("it holds work that stands nowhere else")
+
+// RemoveWorktree removes the worktree of a task that is over: only one that has nothing
+// uncommitted, and whose commits a remote has or another branch. The branch goes with it
+// only where it is merged. ErrWorktreeHolds where it stays; one that is gone is no error.
+func RemoveWorktree(ctx context.Context, worktree, branch string) error {
+	if _, err := os.Stat(worktree); errors.Is(err, os.ErrNotExist) || worktree == "" {
+		return nil
+	}
+	r := repo{path: worktree}
+	changed, err := r.git(ctx, "status", "--porcelain", "--ignored=no")
+	if err != nil {
+		return fmt.Errorf("look for what is not committed: %w", err)
+	}
+	if strings.TrimSpace(changed) != "" {
+		return fmt.Errorf("remove the worktree of %s: %w", branch, ErrWorktreeHolds)
+	}
+	out, err := r.git(ctx, "rev-list", "--count", "refs/heads/"+branch, "--not", "--exclude=refs/heads/"+branch, "--branches", "--remotes")
+	if err != nil {
+		return fmt.Errorf("look for commits that stand nowhere else: %w", err)
+	}
+	if strings.TrimSpace(out) != "0" {
+		return fmt.Errorf("remove the worktree of %s: %w", branch, ErrWorktreeHolds)
+	}
+	common, err := r.git(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
+	if err != nil {
+		return fmt.Errorf("find the checkout of a worktree: %w", err)
+	}
+	checkout := repo{path: strings.TrimSpace(common)}
+	if _, err := checkout.git(ctx, "worktree", "remove", worktree); err != nil {
+		return fmt.Errorf("remove a worktree: %w", err)
+	}
+	return nil
+}
