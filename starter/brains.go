@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
 
 	"agentsmith/rules"
+	"agentsmith/signals"
 	"agentsmith/workflows"
 )
 
@@ -38,16 +37,9 @@ const signalTimeout = 5 * time.Second
 // triggerBytes is the largest trigger that is sent, as JSON. Temporal refuses one of 2 MiB.
 const triggerBytes = 1 << 20
 
-// temporalClient is the part of Temporal's client that reaches brains.
-type temporalClient interface {
-	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
-		options client.StartWorkflowOptions, workflow any, args ...any) (client.WorkflowRun, error)
-	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
-}
-
 // seatBrains are the brains of one seat on a Temporal server.
 type seatBrains struct {
-	client   temporalClient
+	client   signals.Client
 	seat     string
 	settings workflows.Settings
 	// workspace is the address of the team's Slack, for links; "" where unknown.
@@ -63,7 +55,7 @@ func (b *seatBrains) wake(ctx context.Context, t rules.Thread, trigger workflows
 	defer cancel()
 	in := workflows.ReplyInput{Seat: b.seat, Thread: t, Trigger: trigger, Settings: b.settings}
 	_, err = b.client.SignalWithStartWorkflow(ctx, workflows.ReplyID(b.seat, t), workflows.SignalAddContext, trigger,
-		b.options(t), workflows.ReplyType, in)
+		signals.Options(b.seat, b.workspace, t), workflows.ReplyType, in)
 	return signalled("signal with start", t, err)
 }
 
@@ -76,27 +68,6 @@ func (b *seatBrains) tell(ctx context.Context, t rules.Thread, trigger workflows
 	defer cancel()
 	err = b.client.SignalWorkflow(ctx, workflows.ReplyID(b.seat, t), "", workflows.SignalAddContext, trigger)
 	return signalled("signal", t, err)
-}
-
-// options are those of every brain. There is no retry policy: a run that Temporal
-// starts again has lost its signals.
-func (b *seatBrains) options(t rules.Thread) client.StartWorkflowOptions {
-	return client.StartWorkflowOptions{
-		ID:                    workflows.ReplyID(b.seat, t),
-		TaskQueue:             workflows.TaskQueue,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes: workflows.SearchAttributes(b.seat, t),
-		Memo:                  map[string]any{"seat": b.seat, "channel": t.Channel, "thread": t.Root, "link": b.link(t)},
-		StaticSummary:         b.seat + " in " + t.Channel + ", thread " + t.Root,
-	}
-}
-
-// link is the thread's permanent address on the team's Slack.
-func (b *seatBrains) link(t rules.Thread) string {
-	if b.workspace == "" || t.Root == "" {
-		return ""
-	}
-	return strings.TrimSuffix(b.workspace, "/") + "/archives/" + t.Channel + "/p" + strings.ReplaceAll(t.Root, ".", "")
 }
 
 // lighten makes a trigger fit for a history: the raw event stays in the store, and so

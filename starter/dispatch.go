@@ -249,13 +249,15 @@ func (d *dispatcher) line(ctx context.Context, p store.Pending) error {
 
 // send carries out a route.
 func (d *dispatcher) send(ctx context.Context, p store.Pending, r route) error {
-	t := workflows.Trigger{Kind: r.Kind, Author: p.Author, Line: p.Line, Reason: r.Reason, SiblingHop: r.SiblingHop}
+	t := workflows.Trigger{Kind: r.Kind, Author: p.Author, Line: p.Line, Reason: r.Reason, SiblingHop: r.SiblingHop, MaySpawn: r.MaySpawn}
 	switch {
 	case r.Drop:
 		if _, err := d.ledger.EndLine(ctx, d.name, p.Row.LineKey, rules.Declined, r.Reason); err != nil {
 			return fmt.Errorf("decline a line: %w", err)
 		}
 		return nil
+	case r.Kind == workflows.KindStopOperator:
+		t.EventTS = p.Line.TS
 	case r.Kind == workflows.KindStop:
 		t = stopTrigger(p.Line, p.Author)
 		scope := p.Row.Thread()

@@ -15,6 +15,7 @@ import (
 
 	"agentsmith/internal/config"
 	"agentsmith/internal/telemetry"
+	"agentsmith/signals"
 	"agentsmith/workflows"
 )
 
@@ -22,7 +23,7 @@ import (
 var errNoTask = errors.New("no task runs for this operator")
 
 // taskClient reaches operator tasks on a Temporal server.
-type taskClient struct{ client temporalClient }
+type taskClient struct{ client signals.Client }
 
 // tell sends a trigger to a running operator task.
 func (c taskClient) tell(ctx context.Context, seat, slug string, trigger workflows.TaskTrigger) error {
@@ -122,15 +123,15 @@ func (s *githubServer) close(ctx context.Context) error {
 	return nil
 }
 
-// openGitHub opens the webhook door as the config says. Nobody is told yet of a pull
-// request whose thread has no operator (P2).
-func openGitHub(ctx context.Context, cfg config.GitHub, ledger pullLedger, temporal temporalClient,
+// openGitHub opens the webhook door as the config says. orphan is told of a pull request
+// whose thread has no operator (P2).
+func openGitHub(ctx context.Context, cfg config.GitHub, ledger pullLedger, temporal signals.Client, orphan withoutOperator,
 	health *telemetry.Health, metrics *telemetry.Metrics, log *slog.Logger) (*githubServer, error) {
 	count, err := countWebhooks(metrics.Meter)
 	if err != nil {
 		return nil, err
 	}
-	door := newGitHubDoor(cfg.WebhookSecret.Reveal(), storedLinks{ledger}, taskClient{temporal}, nil, count, log)
+	door := newGitHubDoor(cfg.WebhookSecret.Reveal(), storedLinks{ledger}, taskClient{temporal}, orphan, count, log)
 	return serveGitHub(ctx, door, githubOptions{listen: cfg.Listen, health: health, log: log})
 }
 

@@ -14,12 +14,13 @@ import (
 	"agentsmith/internal/githubbox"
 	"agentsmith/internal/telemetry"
 	"agentsmith/rules"
+	"agentsmith/signals"
 	"agentsmith/workflows"
 )
 
 // fakeSignals is the part of Temporal's client that signals.
 type fakeSignals struct {
-	temporalClient
+	signals.Client
 	id, run, name string
 	arg           any
 	err           error

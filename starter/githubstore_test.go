@@ -80,7 +80,7 @@ func TestOpenGitHub_TakesAWebhookToTheTask(t *testing.T) {
 	metrics, err := telemetry.NewMetrics(log)
 	require.NoError(t, err)
 	signals := &fakeSignals{}
-	server, err := openGitHub(t.Context(), config.GitHub{Listen: "127.0.0.1:0", WebhookSecret: hookSecret}, s, signals, &telemetry.Health{}, metrics, log)
+	server, err := openGitHub(t.Context(), config.GitHub{Listen: "127.0.0.1:0", WebhookSecret: hookSecret}, s, signals, nil, &telemetry.Health{}, metrics, log)
 	require.NoError(t, err)
 	box := githubbox.New(githubbox.Options{Hook: githubbox.Hook{URL: "http://" + server.addr.String() + webhookPath, Secret: hookSecret}})
 	require.NoError(t, box.Start(t.Context(), ""))

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"agentsmith/internal/config"
+	"agentsmith/internal/store"
 	"agentsmith/rules"
 	"agentsmith/workflows"
 )
@@ -79,6 +80,7 @@ func newEntrance(ctx context.Context, cfg *config.Config, id identity, all []ide
 		name:        id.Name,
 		roster:      rosterOf(id, all, cfg),
 		access:      rules.Access{Members: cfg.Access.Talk.Members, Users: cfg.Access.Talk.Users},
+		spawn:       rules.Access{Members: cfg.Access.SpawnAllowed.Members, Users: cfg.Access.SpawnAllowed.Users},
 		siblingHops: cfg.Limits.SiblingHops,
 		owedTooLong: cfg.OwedTooLong,
 		connections: 1,
@@ -106,7 +108,7 @@ func assemble(s *seat, backfillDir string) *entrance {
 	e := &entrance{seat: s}
 	e.dispatcher = newDispatcher(s)
 	s.dispatch = e.dispatcher.wake
-	s.people = newPeople(s.access, s.slack, s.now, e.dispatcher.wake)
+	s.people = newPeople(s.access, s.spawn, s.slack, s.now, e.dispatcher.wake)
 	e.inbox = newInbox(s)
 	e.backfill = newBackfill(s, e.inbox, backfillDir)
 	s.remember = e.backfill.comeLate
@@ -168,4 +170,18 @@ func (h *house) close() error {
 		errs = append(errs, e.spool.close())
 	}
 	return errors.Join(errs...)
+}
+
+// showPhases has the brain of a thread without an operator show what became of its pull
+// request (P2). A seat that is not ours is left to whoever has it.
+func (h *house) showPhases(ctx context.Context, thread rules.Thread, seat string, _ store.PullRequest) error {
+	for _, e := range h.doors {
+		if e.name == seat {
+			t := workflows.Trigger{Kind: workflows.KindPhases, Author: rules.Webhook, Line: rules.Line{
+				LineKey: rules.LineKey{Team: thread.Team, Channel: thread.Channel}, Root: thread.Root,
+			}}
+			return e.brains.wake(ctx, thread, t)
+		}
+	}
+	return nil
 }

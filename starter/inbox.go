@@ -209,8 +209,13 @@ func (x *inbox) around(ctx context.Context, in inbound) bool {
 	if e.Stop {
 		trigger = stopTrigger(in.line, author)
 		trigger.Raw = in.line.Raw
+	} else if rules.IsStopOperator(in.line.Text, x.roster.Self.BotUser) {
+		trigger.Kind, trigger.EventTS = workflows.KindStopOperator, in.line.TS
 	} else if ok, _, known := x.people.mayNow(ctx, in.line.User); !known || !ok {
 		return false
+	} else {
+		spawn, known := x.people.maySpawn(ctx, in.line.User)
+		trigger.MaySpawn = spawn && known
 	}
 	if err := x.brains.wake(ctx, in.line.Thread(), trigger); err != nil {
 		x.log.Warn("the brain could not be signalled either", "seat", x.name, "channel", in.line.Channel, "line", in.line.TS, "error", err)

@@ -100,7 +100,7 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	webhooks, err := openGitHub(ctx, cfg.GitHub, ledger, temporal, health, metrics, logger)
+	webhooks, err := openGitHub(ctx, cfg.GitHub, ledger, temporal, h.showPhases, health, metrics, logger)
 	if err != nil {
 		return errors.Join(err, h.close())
 	}

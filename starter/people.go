@@ -28,8 +28,10 @@ type userReader interface {
 // question about another thread's person.
 type people struct {
 	access rules.Access
-	users  userReader
-	now    func() time.Time
+	// spawn says who may cause a spawn (X1).
+	spawn rules.Access
+	users userReader
+	now   func() time.Time
 	// answered is called when a question came back, again is the wait after one in vain.
 	answered func()
 	again    time.Duration
@@ -44,9 +46,9 @@ type people struct {
 // vain is since when and until when Slack was asked about a user in vain.
 type vain struct{ first, last time.Time }
 
-func newPeople(access rules.Access, users userReader, now func() time.Time, answered func()) *people {
+func newPeople(access, spawn rules.Access, users userReader, now func() time.Time, answered func()) *people {
 	return &people{
-		access: access, users: users, now: now, answered: answered, again: lookupAgain,
+		access: access, spawn: spawn, users: users, now: now, answered: answered, again: lookupAgain,
 		asking: map[string]bool{}, vain: map[string]vain{}, told: map[string]rules.Profile{}, until: map[string]time.Time{},
 	}
 }
@@ -58,12 +60,22 @@ const profileKept = 5 * time.Minute
 // said; then answered is called later. After lookupFor in vain the answer is no. ctx
 // bounds the questions that it begins, not the call, which never waits.
 func (p *people) may(ctx context.Context, user string) (ok bool, reason rules.Reason, known bool) {
-	if !p.access.NeedsProfile(user) {
-		ok, reason = p.access.May(user, nil)
+	return p.allowed(ctx, p.access, user)
+}
+
+// maySpawn tells in the same way whether a user may cause a spawn.
+func (p *people) maySpawn(ctx context.Context, user string) (ok, known bool) {
+	ok, _, known = p.allowed(ctx, p.spawn, user)
+	return ok, known
+}
+
+func (p *people) allowed(ctx context.Context, access rules.Access, user string) (ok bool, reason rules.Reason, known bool) {
+	if !access.NeedsProfile(user) {
+		ok, reason = access.May(user, nil)
 		return ok, reason, true
 	}
 	if profile, found := p.fresh(user); found {
-		ok, reason = p.access.May(user, &profile)
+		ok, reason = access.May(user, &profile)
 		return ok, reason, true
 	}
 	p.mu.Lock()

@@ -23,6 +23,8 @@ type route struct {
 	Reason rules.Reason   `json:"reason,omitempty"`
 	// SiblingHop of a hand-off (D2).
 	SiblingHop int `json:"sibling_hop,omitempty"`
+	// MaySpawn: the line's author may cause a spawn (X1).
+	MaySpawn bool `json:"may_spawn,omitempty"`
 	// Drop: the line is declined without a word, and reaches no brain.
 	Drop bool `json:"drop,omitempty"`
 }
@@ -56,7 +58,7 @@ func readRoute(raw json.RawMessage) (route, bool) {
 		return route{}, false
 	}
 	switch r.Kind {
-	case workflows.KindLine, workflows.KindDecline, workflows.KindStop:
+	case workflows.KindLine, workflows.KindDecline, workflows.KindStop, workflows.KindStopOperator:
 		return r, true
 	}
 	return r, r.Drop
@@ -85,7 +87,14 @@ func (d *dispatcher) decide(ctx context.Context, p store.Pending) (route, error)
 	case !ok:
 		return route{Kind: workflows.KindDecline, Reason: reason}, nil
 	}
-	return route{Kind: workflows.KindLine}, nil
+	if p.Line.EditedTS == "" && rules.IsStopOperator(p.Line.Text, d.roster.Self.BotUser) {
+		return route{Kind: workflows.KindStopOperator}, nil
+	}
+	spawn, known := d.people.maySpawn(ctx, p.Line.User)
+	if !known {
+		return route{}, errWaits
+	}
+	return route{Kind: workflows.KindLine, MaySpawn: spawn}, nil
 }
 
 func (d *dispatcher) decideHandOff(ctx context.Context, p store.Pending) (route, error) {

@@ -53,9 +53,11 @@ type loud interface {
 
 // seat is what the parts of one door share: who it is, and what it works on.
 type seat struct {
-	name        string
-	roster      rules.Roster
-	access      rules.Access
+	name   string
+	roster rules.Roster
+	access rules.Access
+	// spawn says who may cause a spawn (X1).
+	spawn       rules.Access
 	siblingHops int
 	owedTooLong time.Duration
 	// connections is how many sockets of this app there should be.

@@ -26,6 +26,7 @@ import (
 	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
 	"agentsmith/internal/telemetry"
+	"agentsmith/signals"
 	"agentsmith/workflows"
 )
 
@@ -106,15 +107,15 @@ func run(ctx context.Context, f flags) error {
 		return err
 	})
 
-	seats, err := seatsOf(ctx, cfg, logger)
+	seats, workspaces, err := seatsOf(ctx, cfg, logger)
 	if err != nil {
 		return err
 	}
-	return serve(ctx, cfg, logger, health, ledger, temporal, seats)
+	return serve(ctx, cfg, logger, health, ledger, temporal, seats, doorOf(cfg, temporal, workspaces))
 }
 
 // serve cleans up after an earlier worker, then takes work until the context ends.
-func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health *telemetry.Health, ledger *store.Store, temporal client.Client, seats activities.Seats) error {
+func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health *telemetry.Health, ledger *store.Store, temporal client.Client, seats activities.Seats, door *signals.Worker) error {
 	runner := agent.New(agent.Options{
 		Command: cfg.Agent.Command, Home: cfg.Agent.Home,
 		Env: agent.BuildEnv(os.Environ(), cfg.Agent.PassEnv, cfg.Agent.Home), Log: logger,
@@ -127,10 +128,17 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 		Seats: seats, Ledger: ledger, Runner: runner, Kill: agent.Kill, Dirs: dirs, Box: cfg.Box, Now: time.Now, Log: logger,
 		Places:       activities.NewPlaces(cfg.Limits.ConcurrentTurns),
 		DailyCostUSD: cfg.Limits.DailyCostUSD, MaxOutput: cfg.Limits.TurnOutputBytes, Drain: cfg.Drain,
+		Tasks: door,
 	}
 	poster := &activities.Poster{
 		Seats: seats, Ledger: ledger, Dirs: dirs, Box: cfg.Box, RequestTimeout: cfg.Slack.RequestTimeout,
-		Now: time.Now, Wait: activities.Wait, Log: logger,
+		Now: time.Now, Wait: activities.Wait, Log: logger, Tasks: door,
+	}
+	loud := &telemetry.Loud{Log: logger, Health: health, Say: sayTo(cfg.OpsChannel, seats)}
+	defer loud.Wait()
+	ops, err := newOperators(cfg, logger, ledger, door, seats, poster, runner, loud)
+	if err != nil {
+		return err
 	}
 	self, err := agent.Self()
 	if err != nil {
@@ -162,10 +170,14 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	})
 	box.RegisterActivity(agents)
 	box.RegisterActivity(poster)
+	ops.register(box)
 
 	if err := errors.Join(brains.Start(), box.Start()); err != nil {
 		return fmt.Errorf("start to work: %w", err)
 	}
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	go ops.watcher.Run(watching)
 	health.Green("work", "")
 	logger.Info("worker is ready", "box", cfg.Box, "seats", len(seats.ByName))
 	select {
@@ -184,8 +196,9 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 }
 
 // seatsOf makes the clients of the seats that work here, and asks Slack who each is (D5).
-func seatsOf(ctx context.Context, cfg *config.Config, logger *slog.Logger) (activities.Seats, error) {
+func seatsOf(ctx context.Context, cfg *config.Config, logger *slog.Logger) (activities.Seats, map[string]string, error) {
 	seats := activities.Seats{ByName: map[string]*activities.Seat{}, BotUsers: map[string]string{}}
+	workspaces := map[string]string{}
 	for _, s := range cfg.Seats {
 		if s.Remote || s.Box != cfg.Box {
 			if s.BotUser != "" {
@@ -198,13 +211,13 @@ func seatsOf(ctx context.Context, cfg *config.Config, logger *slog.Logger) (acti
 		})
 		who, err := slack.AuthTest(ctx)
 		if err != nil {
-			return seats, fmt.Errorf("ask Slack who the seat %s is: %w; check its bot token in %s", s.Name, err, s.BotTokenEnv)
+			return seats, nil, fmt.Errorf("ask Slack who the seat %s is: %w; check its bot token in %s", s.Name, err, s.BotTokenEnv)
 		}
-		seats.BotUsers[s.Name] = who.UserID
+		seats.BotUsers[s.Name], workspaces[s.Name] = who.UserID, who.URL
 		seats.ByName[s.Name] = &activities.Seat{
 			Name: s.Name, BotUser: who.UserID, Slack: slack, Model: s.Model, SystemPrompt: s.SystemPrompt,
 			AllowedTools: s.AllowedTools, DisallowedTools: s.DisallowedTools, PermissionMode: s.PermissionMode,
 		}
 	}
-	return seats, nil
+	return seats, workspaces, nil
 }

@@ -25,7 +25,7 @@ func TestSeatsOf_AsksSlackWhoEachSeatIs(t *testing.T) {
 		{Name: "morpheus", Box: "attic"},
 	}}
 	cfg.Slack.APIURL, cfg.Slack.RequestTimeout = slack.URL(), 5*time.Second
-	got, err := seatsOf(t.Context(), cfg, logger)
+	got, _, err := seatsOf(t.Context(), cfg, logger)
 	require.NoError(t, err)
 	require.Len(t, got.ByName, 1)
 	require.Equal(t, got.BotUsers["smith"], got.ByName["smith"].BotUser)
@@ -34,7 +34,7 @@ func TestSeatsOf_AsksSlackWhoEachSeatIs(t *testing.T) {
 
 	// A token that Slack does not take is told of by its variable's name alone (X3).
 	slack.RevokeToken("xoxb-local-smith")
-	_, err = seatsOf(t.Context(), cfg, logger)
+	_, _, err = seatsOf(t.Context(), cfg, logger)
 	require.ErrorContains(t, err, "SMITH_BOT_TOKEN")
 	require.NotContains(t, err.Error()+log.String(), "xoxb")
 }

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Build builds worker and starter into dir and returns their paths. Tags are build tags.
+// Build builds the programs into dir and returns the paths of worker and starter; those
+// that a worker runs, start-operator and say, stand beside it. Tags are build tags.
 func Build(ctx context.Context, dir string, tags ...string) (worker, starter string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", "", fmt.Errorf("build: %w", err)
@@ -17,9 +18,9 @@ func Build(ctx context.Context, dir string, tags ...string) (worker, starter str
 	for _, t := range tags {
 		args = append(args, "-tags", t)
 	}
-	args = append(args, "agentsmith/worker", "agentsmith/starter")
+	args = append(args, "agentsmith/worker", "agentsmith/starter", "agentsmith/cmd/start-operator", "agentsmith/cmd/say")
 	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
-		return "", "", fmt.Errorf("build worker and starter: %w\n%s", err, out)
+		return "", "", fmt.Errorf("build the programs: %w\n%s", err, out)
 	}
 	return filepath.Join(dir, "worker"), filepath.Join(dir, "starter"), nil
 }

@@ -23,6 +23,7 @@ import (
 	"agentsmith/internal/slackbox"
 	"agentsmith/internal/slackbox/page"
 	"agentsmith/internal/standin"
+	"agentsmith/internal/terminal"
 )
 
 // Namespace is where everything local runs.
@@ -57,6 +58,8 @@ type Options struct {
 	Failpoints string
 	// Model answers for the model; nil is the stand-in's own script.
 	Model func(standin.Request) standin.Reply
+	// Operators lets threads get operators; nil switches them off (O5).
+	Operators *Operators
 	// Say tells the user what is being waited for; nil is silent.
 	Say func(text string)
 	Log *slog.Logger
@@ -65,6 +68,8 @@ type Options struct {
 // Stack is a running system.
 type Stack struct {
 	Options
+	// Tmux is the server that the operators' sessions are in.
+	Tmux     terminal.Tmux
 	Slack    *slackbox.Server
 	GitHub   *githubbox.Server
 	Model    *standin.Server
@@ -74,7 +79,7 @@ type Stack struct {
 	// ConfigPath is the config that worker and starter read.
 	ConfigPath string
 
-	workerHealth, starterHealth, githubDoor string
+	workerHealth, starterHealth, githubDoor, tmuxDir string
 }
 
 // Start starts everything in order and returns when it is ready for a line. What had
@@ -106,6 +111,9 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.startModel(ctx); err != nil {
+		return err
+	}
+	if err := s.placeTmux(); err != nil {
 		return err
 	}
 	s.Say("Starting the Temporal server …")
@@ -186,6 +194,7 @@ func (s *Stack) writeConfig() error {
 		// Who presses Ctrl-C waits for it.
 		"drain": "5s",
 	}
+	s.layOperators(cfg)
 	lay(cfg, s.Config)
 	text, err := yaml.Marshal(cfg)
 	if err != nil {
@@ -235,6 +244,9 @@ func (s *Stack) env() []string {
 	}
 	for _, app := range s.seatApps() {
 		env = append(env, envName(app.Name)+"_BOT_TOKEN="+app.BotToken)
+	}
+	if s.Options.Operators == nil {
+		env = append(env, "SMITH_AUTO_OPERATOR=off")
 	}
 	return env
 }
@@ -335,6 +347,7 @@ func (s *Stack) Stop() error {
 	if s.GitHub != nil {
 		errs = append(errs, s.GitHub.Close())
 	}
+	errs = append(errs, s.stopOperators())
 	if s.Model != nil {
 		errs = append(errs, s.Model.Close())
 	}

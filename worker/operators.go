@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"agentsmith/activities"
+	"agentsmith/internal/agent"
+	"agentsmith/internal/config"
+	"agentsmith/internal/github"
+	"agentsmith/internal/outbox"
+	"agentsmith/internal/slackapi"
+	"agentsmith/internal/store"
+	"agentsmith/internal/telemetry"
+	"agentsmith/internal/terminal"
+	"agentsmith/rules"
+	"agentsmith/signals"
+	"agentsmith/workflows"
+)
+
+const (
+	// taskTick is a task's safety net: what happens wakes it.
+	taskTick = 5 * time.Minute
+	// taskGivesUp is how long a task waits for a dead session to be started again.
+	taskGivesUp = 7 * 24 * time.Hour
+	// launchTimeout ends a launcher that hangs: git may have to write a large worktree.
+	launchTimeout = 2 * time.Minute
+	// watchEvery is how often the box is looked at, watchAgain the time between two wakes
+	// for words that still wait.
+	watchEvery, watchAgain = time.Second, 10 * time.Second
+)
+
+// operators are the parts of a worker that bind operators and follow their tasks.
+type operators struct {
+	bind    *activities.Operator
+	task    *activities.Task
+	phases  *activities.Phases
+	watcher *activities.Watcher
+}
+
+// newOperators puts them together. door reaches the workflows of threads.
+func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, door *signals.Worker, seats activities.Seats,
+	poster *activities.Poster, runner activities.Runner, loud github.Loud) (*operators, error) {
+	program, err := launcher(cfg)
+	if err != nil {
+		return nil, err
+	}
+	box := terminals{
+		tmux:    terminal.Tmux{Command: cfg.Operators.Tmux, Socket: cfg.Operators.Socket},
+		outbox:  filepath.Join(cfg.DataDir, "outbox"),
+		command: filepath.Base(cfg.Agent.Command),
+		log:     logger,
+	}
+	var pulls activities.Pulls
+	if token := cfg.GitHub.Token.Reveal(); token != "" {
+		if pulls, err = github.New(github.Options{APIURL: cfg.GitHub.APIURL, Token: token, Loud: loud}); err != nil {
+			return nil, fmt.Errorf("reach GitHub: %w", err)
+		}
+	} else {
+		logger.Info("pull requests are not read: SMITH_GITHUB_TOKEN is not set")
+	}
+	words := outbox.Box{Dir: box.outbox, Log: logger}
+	return &operators{
+		bind: &activities.Operator{
+			Seats: seats, Ledger: ledger, Sessions: box.tmux, Tasks: door, Checkouts: cfg.Checkouts, Box: cfg.Box, Off: cfg.Operators.Off,
+			Classifier: &activities.Classifier{
+				Runner: runner, Model: cfg.Classifier.Model, Timeout: cfg.Classifier.Timeout, Log: logger,
+			},
+			Launcher: &activities.StartOperator{
+				Program: program, Config: cfg.File, Env: launcherEnv(cfg), Timeout: launchTimeout,
+			},
+			Link: func(seat string, t rules.Thread) string { return signals.Link(door.Workspaces[seat], t) },
+			Now:  time.Now, Wait: activities.Wait, Log: logger,
+		},
+		task: &activities.Task{
+			Ledger: ledger, Terminal: box, Words: words, Brains: door, Pulls: pulls, Box: cfg.Box,
+			Clean: cfg.Operators.Cleanup == config.CleanupWorktree, Now: time.Now, Log: logger,
+		},
+		phases: &activities.Phases{Seats: seats, Ledger: ledger, Poster: poster, Pulls: pulls, Log: logger},
+		watcher: &activities.Watcher{
+			Ledger: ledger, Waiting: func(context.Context) ([]string, error) { return words.Sessions() },
+			Living: box.living, Tasks: door, Box: cfg.Box, Every: watchEvery, Again: watchAgain, Now: time.Now, Log: logger,
+		},
+	}, nil
+}
+
+// register registers their activities.
+func (o *operators) register(w worker.Worker) {
+	w.RegisterActivity(o.bind)
+	w.RegisterActivity(o.task)
+	w.RegisterActivity(o.phases)
+}
+
+// doorOf reaches the workflows of threads from this worker.
+func doorOf(cfg *config.Config, temporal client.Client, workspaces map[string]string) *signals.Worker {
+	return &signals.Worker{
+		Client: temporal, Workspaces: workspaces,
+		Settings: workflows.Settings{
+			Box: cfg.Box, IdleAfter: cfg.IdleAfter, TurnTimeout: cfg.Limits.TurnTimeout, SelfDriveHops: cfg.Limits.SelfDriveHops,
+		},
+		Task: workflows.TaskSettings{Box: cfg.Box, Poll: cfg.GitHub.Poll, Tick: min(taskTick, cfg.GitHub.Poll), GiveUp: taskGivesUp},
+	}
+}
+
+// launcher is start-operator: the configured one, else the one beside this program.
+func launcher(cfg *config.Config) (string, error) {
+	if cfg.Operators.Command != "" {
+		return cfg.Operators.Command, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the folder of this program: %w", err)
+	}
+	return filepath.Join(filepath.Dir(self), "start-operator"), nil
+}
+
+// launcherEnv is what start-operator may know: what an agent may, and nothing of ours (X3).
+func launcherEnv(cfg *config.Config) []string {
+	return append(agent.BuildEnv(os.Environ(), cfg.Agent.PassEnv, ""), "HOME="+os.Getenv("HOME"))
+}
+
+// terminals is the box's tmux as a task sees it.
+type terminals struct {
+	tmux            terminal.Tmux
+	outbox, command string
+	log             *slog.Logger
+}
+
+func (t terminals) target(l terminal.Live) terminal.Target {
+	return terminal.Target{Session: l.Name, ID: l.ID, Command: t.command, Outbox: t.outbox}
+}
+
+// Live finds a session by its identity.
+func (t terminals) Live(ctx context.Context, session string) (terminal.Live, bool, error) {
+	return t.tmux.ByID(ctx, session)
+}
+
+// Blocked tells whether a session waits for a person at a dialog.
+func (t terminals) Blocked(ctx context.Context, l terminal.Live) (bool, error) {
+	return t.tmux.Blocked(ctx, t.target(l))
+}
+
+// Type types a text into a session once.
+func (t terminals) Type(ctx context.Context, l terminal.Live, text terminal.Text) (terminal.Arrival, error) {
+	return t.tmux.Type(ctx, t.target(l), text)
+}
+
+// Progress is what the operator's branch holds.
+func (t terminals) Progress(ctx context.Context, worktree, branch string) (terminal.Progress, error) {
+	return terminal.ReadProgress(ctx, worktree, branch)
+}
+
+// Kill ends a session by its identity.
+func (t terminals) Kill(ctx context.Context, session string) error { return t.tmux.Kill(ctx, session) }
+
+// RemoveWorktree removes a worktree that holds nothing that is not elsewhere.
+func (t terminals) RemoveWorktree(ctx context.Context, worktree, branch string) error {
+	return terminal.RemoveWorktree(ctx, worktree, branch)
+}
+
+// living are the identities of our sessions that run.
+func (t terminals) living(ctx context.Context) ([]string, error) {
+	all, err := t.tmux.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, l := range all {
+		if l.ID != "" {
+			out = append(out, l.ID)
+		}
+	}
+	return out, nil
+}
+
+// sayTo says a line of trouble in the ops channel, as the first seat that can (T6).
+func sayTo(channel string, seats activities.Seats) func(context.Context, string) error {
+	if channel == "" {
+		return nil
+	}
+	return func(ctx context.Context, text string) error {
+		var err error
+		for _, name := range slices.Sorted(maps.Keys(seats.ByName)) {
+			_, err = seats.ByName[name].Slack.Post(ctx, slackapi.PostRequest{
+				Channel: channel, NewThread: true, Text: string(telemetry.Clean([]byte(text))),
+				PostID: "ops/" + name + "/" + rules.TimeTS(time.Now()), Part: 1, Parts: 1,
+			})
+			if err == nil {
+				return nil
+			}
+		}
+		return err
+	}
+}
