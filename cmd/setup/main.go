@@ -16,7 +16,7 @@ import (
 
 type flags struct {
 	Quiet bool     `short:"q" help:"Say nothing when everything is there."`
-	Names []string `arg:"" optional:"" help:"What to install: node, tmux, chromium, temporal, claude, bolt, or the groups dev and all (default)."`
+	Names []string `arg:"" optional:"" help:"What to install: node, tmux, chromium, postgresql, temporal, claude, bolt, or the groups dev and all (default)."`
 }
 
 func main() {

@@ -2,15 +2,18 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // debian installs what comes from the distribution's packages.
 func (s *Setup) debian(ctx context.Context, wanted []string) error {
-	packages := missingPackages(wanted)
+	packages := s.missingPackages(wanted)
 	if len(packages) == 0 {
 		return nil
 	}
@@ -34,18 +37,50 @@ func (s *Setup) debian(ctx context.Context, wanted []string) error {
 	if err := s.do(ctx, "", nil, append(slices.Clone(apt), "update")...); err != nil && ctx.Err() == nil {
 		s.say("apt-get update failed; trying with what is known")
 	}
-	install := append(slices.Clone(apt), "install", "-y", "--no-install-recommends")
-	if err := s.do(ctx, "", nil, append(install, packages...)...); err != nil {
+	done, err := s.withoutCluster(ctx, root, packages)
+	if err != nil {
 		return s.outcome(ctx, names, err)
 	}
-	if left := missingPackages(wanted); len(left) > 0 {
-		return &missingError{fmt.Sprintf("installed, but not on the PATH: %s; install by hand, or name it by SMITH_CHROMIUM_BIN, SMITH_NODE_BIN or SMITH_TMUX_BIN, then run again: %s", strings.Join(left, " "), SetupCommand)}
+	install := append(slices.Clone(apt), "install", "-y", "--no-install-recommends")
+	err = s.do(ctx, "", nil, append(install, packages...)...)
+	if err = errors.Join(err, done()); err != nil {
+		return s.outcome(ctx, names, err)
+	}
+	if left := s.missingPackages(wanted); len(left) > 0 {
+		return &missingError{fmt.Sprintf("installed, but not found: %s; install by hand, or name it by SMITH_CHROMIUM_BIN, SMITH_NODE_BIN, SMITH_TMUX_BIN or SMITH_POSTGRES_BIN, then run again: %s", strings.Join(left, " "), SetupCommand)}
 	}
 	return nil
 }
 
+// clusterPolicy is read by Debian's PostgreSQL packages when they are installed.
+const (
+	clusterPolicy     = "/etc/postgresql-common/createcluster.d/smith-setup.conf"
+	clusterPolicyText = "# Smith's setup needs no server of the machine's own, and removes this file when it is done.\ncreate_main_cluster = false\n"
+)
+
+// withoutCluster keeps PostgreSQL's package from making and starting a server of the
+// machine's own: only its programs are needed. What it puts there done takes away, so
+// that whoever installs another version later gets what they are used to.
+func (s *Setup) withoutCluster(ctx context.Context, root, packages []string) (done func() error, err error) {
+	if !slices.Contains(packages, "postgresql") {
+		return func() error { return nil }, nil
+	}
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("smith-cluster-%d.conf", os.Getpid()))
+	if err := os.WriteFile(file, []byte(clusterPolicyText), 0o644); err != nil {
+		return nil, err
+	}
+	defer os.Remove(file)
+	if err := s.do(ctx, "", nil, append(slices.Clone(root), "install", "-D", "-m", "644", file, clusterPolicy)...); err != nil {
+		return nil, err
+	}
+	return func() error {
+		// Also when the setup is stopped.
+		return s.do(context.WithoutCancel(ctx), "", nil, append(slices.Clone(root), "rm", "-f", clusterPolicy)...)
+	}, nil
+}
+
 // missingPackages names the Debian packages of what is wanted and is not there.
-func missingPackages(wanted []string) []string {
+func (s *Setup) missingPackages(wanted []string) []string {
 	var packages []string
 	need := func(found bool, name string) {
 		if !found && !slices.Contains(packages, name) {
@@ -63,6 +98,9 @@ func missingPackages(wanted []string) []string {
 		case "chromium":
 			_, err := Chromium()
 			need(err == nil, "chromium")
+		case "postgresql":
+			_, err := s.postgres()
+			need(err == nil, "postgresql")
 		case "claude", "bolt":
 			if _, err := map[string]func() (string, error){"claude": Claude, "bolt": BoltDir}[name](); err != nil {
 				_, err := exec.LookPath("npm")

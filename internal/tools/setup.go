@@ -20,6 +20,8 @@ type Setup struct {
 
 	run  func(ctx context.Context, c command) error // a test's, else runCommand
 	euid func() int                                 // a test's, else os.Geteuid
+
+	postgres func() (string, error) // a test's, else Postgres
 }
 
 // Groups names what can be asked for: dev is what the system needs on one machine,
@@ -27,7 +29,7 @@ type Setup struct {
 func Groups() map[string][]string {
 	return map[string][]string{
 		"dev": {"node", "temporal", "claude"},
-		"all": {"node", "tmux", "chromium", "temporal", "claude", "bolt"},
+		"all": {"node", "tmux", "chromium", "postgresql", "temporal", "claude", "bolt"},
 	}
 }
 
@@ -47,6 +49,9 @@ func (s *Setup) Install(ctx context.Context, names ...string) error {
 	}
 	if s.euid == nil {
 		s.euid = os.Geteuid
+	}
+	if s.postgres == nil {
+		s.postgres = Postgres
 	}
 	if err := s.debian(ctx, wanted); err != nil {
 		return err

@@ -27,7 +27,7 @@ func bare(t *testing.T, programs ...string) (cache string) {
 	t.Setenv("PATH", bin)
 	cache = t.TempDir()
 	t.Setenv("SMITH_CACHE", cache)
-	for _, name := range []string{"TEMPORAL_BIN", "CLAUDE_BIN", "BOLT_DIR", "NODE_BIN", "TMUX_BIN", "CHROMIUM_BIN"} {
+	for _, name := range []string{"TEMPORAL_BIN", "CLAUDE_BIN", "BOLT_DIR", "NODE_BIN", "TMUX_BIN", "CHROMIUM_BIN", "POSTGRES_BIN"} {
 		t.Setenv("SMITH_"+name, "")
 	}
 	return cache
@@ -67,7 +67,80 @@ func (w *shelf) run(ctx context.Context, c command) error {
 	return nil
 }
 
-func (w *shelf) setup(out io.Writer) *Setup { return &Setup{Out: out, run: w.run} }
+// setup installs on the machine that bare made: what the real one has of Debian's
+// PostgreSQL is not there.
+func (w *shelf) setup(out io.Writer) *Setup {
+	return &Setup{Out: out, run: w.run, postgres: func() (string, error) { return postgresIn(os.Getenv("SMITH_CACHE")) }}
+}
+
+// serve puts a PostgreSQL server of a version where Debian would.
+func serve(t *testing.T, root, version string, programs ...string) string {
+	t.Helper()
+	dir := filepath.Join(root, version, "bin")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	for _, p := range programs {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, p), nil, 0o755))
+	}
+	return dir
+}
+
+func TestPostgres_IsTheOneOnThePathElseDebiansNewest(t *testing.T) {
+	root := bare(t)
+	_, err := postgresIn(root)
+	require.ErrorContains(t, err, SetupCommand)
+	require.ErrorContains(t, err, "SMITH_POSTGRES_BIN")
+	serve(t, root, "16", "psql")
+	_, err = postgresIn(root)
+	require.ErrorContains(t, err, SetupCommand, "a client alone is no server")
+	serve(t, root, "9", "initdb", "postgres")
+	newest := serve(t, root, "15", "initdb", "postgres")
+	serve(t, root, "17rc1", "initdb", "postgres")
+	got, err := postgresIn(root)
+	require.NoError(t, err)
+	require.Equal(t, newest, got)
+
+	own := serve(t, t.TempDir(), "x", "initdb", "postgres")
+	require.NoError(t, os.Symlink(filepath.Join(own, "initdb"), filepath.Join(os.Getenv("PATH"), "initdb")))
+	got, err = postgresIn(root)
+	require.NoError(t, err)
+	require.Equal(t, own, got)
+
+	t.Setenv("SMITH_POSTGRES_BIN", newest)
+	got, err = postgresIn(root)
+	require.NoError(t, err)
+	require.Equal(t, newest, got)
+	t.Setenv("SMITH_POSTGRES_BIN", "/no/such/folder")
+	_, err = postgresIn(root)
+	require.ErrorContains(t, err, "SMITH_POSTGRES_BIN names /no/such/folder")
+}
+
+func TestInstall_OfPostgreSQLMakesNoServerOfTheMachine(t *testing.T) {
+	for name, fail := range map[string]string{"done": "", "failed": "env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600 install"} {
+		t.Run(name, func(t *testing.T) {
+			cache := bare(t, "apt-get")
+			w := &shelf{fail: fail}
+			w.do = func(_ context.Context, c command) error {
+				line := strings.Join(c.args, " ")
+				if strings.Contains(line, " install -D ") {
+					text, err := os.ReadFile(c.args[len(c.args)-2])
+					require.NoError(t, err)
+					require.Contains(t, string(text), "\ncreate_main_cluster = false\n")
+				}
+				if strings.Contains(line, "apt-get") && strings.Contains(line, " postgresql") {
+					serve(t, cache, "15", "initdb", "postgres")
+				}
+				return nil
+			}
+			s := w.setup(io.Discard)
+			s.euid = func() int { return 0 }
+			err := s.Install(t.Context(), "postgresql")
+			require.Equal(t, fail != "", err != nil)
+			require.Contains(t, w.ran[len(w.ran)-3], clusterPolicy, "before the install")
+			require.Contains(t, w.ran[len(w.ran)-2], "recommends postgresql")
+			require.Equal(t, "env DEBIAN_FRONTEND=noninteractive rm -f "+clusterPolicy, w.ran[len(w.ran)-1], "and away after it")
+		})
+	}
+}
 
 func TestFind_PrefersTheEnvironment(t *testing.T) {
 	bare(t)
@@ -95,6 +168,7 @@ func TestInstall_FillsTheCacheOnce(t *testing.T) {
 	bare(t, "go", "npm", "node", "tmux", "chromium")
 	var out bytes.Buffer
 	w := &shelf{}
+	serve(t, os.Getenv("SMITH_CACHE"), "15", "initdb", "postgres")
 	require.NoError(t, w.setup(&out).Install(t.Context()))
 	for _, find := range []func() (string, error){Temporal, Claude, BoltDir, Node, Tmux, Chromium} {
 		_, err := find()
@@ -194,7 +268,7 @@ func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 func TestInstall_WithoutAptSaysWhatToInstallByHand(t *testing.T) {
 	bare(t, "go", "npm")
 	err := (&shelf{}).setup(io.Discard).Install(t.Context())
-	require.EqualError(t, err, "this system has no apt-get; install by its own means: nodejs tmux chromium; then run again: "+SetupCommand)
+	require.EqualError(t, err, "this system has no apt-get; install by its own means: nodejs tmux chromium postgresql; then run again: "+SetupCommand)
 }
 
 func TestInstall_WithoutRootSaysTheExactLine(t *testing.T) {
@@ -202,7 +276,7 @@ func TestInstall_WithoutRootSaysTheExactLine(t *testing.T) {
 	s := (&shelf{fail: "sudo -n true"}).setup(io.Discard)
 	s.euid = func() int { return 1000 }
 	err := s.Install(t.Context())
-	require.ErrorContains(t, err, "run: sudo apt-get update && sudo apt-get install -y --no-install-recommends tmux chromium; then run again")
+	require.ErrorContains(t, err, "run: sudo apt-get update && sudo apt-get install -y --no-install-recommends tmux chromium postgresql; then run again")
 }
 
 func TestInstall_UpdatesAptFirstAndOnlyForWhatIsMissing(t *testing.T) {
