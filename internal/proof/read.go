@@ -48,6 +48,8 @@ type Site struct {
 // Reading is what a package's source says of its gates.
 type Reading struct {
 	Gates []Gate
+	// Workflows are the types that the package registers; empty when reading cannot tell.
+	Workflows []string
 	// Problems are places where a gate cannot be told, or is not asked unconditionally.
 	Problems []string
 	commands map[string]string // file:line → the call, of each call that gives a command

@@ -23,6 +23,7 @@ func (r *reader) consulting() {
 	if !known {
 		return
 	}
+	r.out.Workflows = slices.Sorted(maps.Keys(roots))
 	mentioned := r.mentions()
 	reached := map[string]map[types.Object]bool{}
 	for name, functions := range roots {
