@@ -126,7 +126,7 @@ func (r *reader) mentions() map[types.Object]uses {
 		}
 		ast.Inspect(n, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
-			if !ok {
+			if _, defines := r.info.Defs[id]; !ok || defines {
 				return true
 			}
 			switch o := r.info.Uses[id].(type) {

@@ -34,6 +34,7 @@ func Other(ctx workflow.Context) { o := &one{}; if o.ask(ctx) { println() } }
 		want       []string
 	}{
 		"a method":                       {body: `o := &one{}; if o.ask(ctx) { println() }`, want: []string{"One"}},
+		"a method of the same name":      {body: `other{}.ask(ctx)`, more: `type other struct{}; func (other) ask(ctx workflow.Context) { ask := 1; println(ask) }`, want: nil},
 		"nobody that is registered":      {body: `println()`, want: nil},
 		"through another function":       {body: `helper(ctx)`, more: `func helper(ctx workflow.Context) { Other(ctx) }`, want: []string{"One"}},
 		"through a value of the package": {body: `table["x"](ctx)`, more: `var table = map[string]func(workflow.Context){"x": Other}`, want: []string{"One"}},
