@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,6 +61,25 @@ func TestCheck_WithoutTheEqualsSignTmuxTakesALongerName(t *testing.T) {
 	require.NoError(t, err, "tmux takes the name for a prefix")
 	_, err = tm.Run(t.Context(), nil, "has-session", "-t", "=op-foo")
 	require.True(t, noSession(err), "%v", err)
+}
+
+// A server that a service manager keeps has no session at first, and again at the end.
+func TestStart_TakesAServerWithoutASession(t *testing.T) {
+	b := newBox(t)
+	server := exec.Command(b.tmux.Command, append(b.tmux.server(), "-D")...)
+	server.Env = bareEnv()
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		require.NoError(t, server.Process.Kill())
+		_ = server.Wait()
+	})
+	require.Eventually(t, func() bool { _, err := os.Stat(b.tmux.Socket); return err == nil }, 10*time.Second, 5*time.Millisecond)
+	require.Empty(t, names(t, b.tmux))
+	require.NoError(t, Check(t.Context(), b.tmux, "foo", thread(1)))
+	s := b.start(t, "foo", thread(1))
+	require.NoError(t, b.tmux.Kill(t.Context(), s.ID))
+	require.NoError(t, Check(t.Context(), b.tmux, "foo", thread(1)))
+	b.start(t, "foo", thread(1))
 }
 
 func TestStart_StartsFooWhileOnlyFooBarRuns(t *testing.T) {

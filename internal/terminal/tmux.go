@@ -141,9 +141,10 @@ func noServer(err error) bool {
 	return said(err, "no server running on ") || said(err, "error connecting to ") && said(err, "(No such file or directory)")
 }
 
-// noSession tells whether tmux failed because the server has no such session.
+// noSession tells whether tmux failed because the server has no such session. One that has
+// no session at all says that it has no current target.
 func noSession(err error) bool {
-	return said(err, "can't find session: ") || said(err, "no such session: ")
+	return said(err, "can't find session: ") || said(err, "no such session: ") || said(err, "no current target")
 }
 
 // gone tells whether tmux failed because what was to be reached is not there any more.
