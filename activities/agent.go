@@ -90,6 +90,25 @@ type Agent struct {
 	beside sync.WaitGroup
 }
 
+// HoldTurn registers a turn among those that KillAgent ends: by cancelling the context
+// that it returns. end gives it back.
+type HoldTurn func(ctx context.Context, t Turn) (held context.Context, end func(), err error)
+
+// Hold lets the stops that an Agent carries out reach what another part does for a turn.
+func Hold(a *Agent) HoldTurn {
+	return func(ctx context.Context, t Turn) (context.Context, func(), error) {
+		var lines []rules.Line
+		for _, l := range t.Lines {
+			lines = append(lines, l.Line)
+		}
+		ctx, run, err := a.running.add(ctx, t, lines)
+		if err != nil {
+			return ctx, nil, err
+		}
+		return ctx, run.end, nil
+	}
+}
+
 // Finish waits for what is written beside the turns. A worker calls it last.
 func Finish(a *Agent) { a.beside.Wait() }
 

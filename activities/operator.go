@@ -30,6 +30,8 @@ type Operator struct {
 	Off bool
 	// Limit is how many operators may run on this box (X6).
 	Limit int
+	// Hold lets a stop reach the bind while it runs (D4); nil where none can.
+	Hold HoldTurn
 	// Link is a thread's permanent address, "" where unknown.
 	Link func(seat string, t rules.Thread) string
 	Now  func() time.Time
@@ -101,7 +103,18 @@ func (o *Operator) Bind(ctx context.Context, in BindInput) (Binding, error) {
 	defer status.end()
 	status.set(rules.ThinkingStatus)
 
+	if o.Hold != nil {
+		held, end, err := o.Hold(ctx, in.Turn)
+		if err != nil {
+			return Binding{}, err
+		}
+		defer end()
+		ctx = held
+	}
 	b, err := o.bind(ctx, in)
+	if errors.Is(context.Cause(ctx), errStopped) && b.Operator == nil {
+		return Binding{}, nil // the stop says what became of the turn
+	}
 	if err != nil {
 		return Binding{}, err
 	}

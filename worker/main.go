@@ -136,7 +136,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	}
 	loud := &telemetry.Loud{Log: logger, Health: health, Say: sayTo(cfg.OpsChannel, seats)}
 	defer loud.Wait()
-	ops, err := newOperators(cfg, logger, ledger, door, seats, poster, runner, loud)
+	ops, err := newOperators(cfg, logger, ledger, door, seats, poster, agents, runner, loud)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ type operators struct {
 
 // newOperators puts them together. door reaches the workflows of threads.
 func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, door *signals.Worker, seats activities.Seats,
-	poster *activities.Poster, runner activities.Runner, loud github.Loud) (*operators, error) {
+	poster *activities.Poster, agents *activities.Agent, runner activities.Runner, loud github.Loud) (*operators, error) {
 	program, err := launcher(cfg)
 	if err != nil {
 		return nil, err
@@ -78,6 +78,7 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 			Launcher: &activities.StartOperator{
 				Program: program, Config: cfg.File, Env: launcherEnv(cfg), Timeout: launchTimeout,
 			},
+			Hold: activities.Hold(agents),
 			Link: func(seat string, t rules.Thread) string { return signals.Link(door.Workspaces[seat], t) },
 			Now:  time.Now, Wait: activities.Wait, Log: logger,
 		},
