@@ -6,83 +6,66 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"agentsmith/rules"
 )
 
-func operator(s Live) rules.Operator {
-	return rules.Operator{Slug: s.Slug, Repo: s.Repo, Seat: s.Seat, Thread: s.Thread, Session: s.ID, Worktree: s.Worktree, Branch: s.Branch}
-}
-
 // Each reason to keep a worktree has a case; with none of them it goes, and its branch
-// stays (O10).
-func TestCleanup_RemovesOnlyWhatLosesNothing(t *testing.T) {
+// stays (O10, X5).
+func TestRemoveWorktree_RemovesOnlyWhatLosesNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
-		do      func(*testing.T, box, Live) (landed []string)
-		running bool
-		change  func(*rules.Operator)
-		kept    string
+		do     func(*testing.T, box, Live)
+		alive  bool
+		change func(worktree, branch *string)
+		kept   string
 	}{
 		"nothing was done": {},
-		"merged here": {do: func(t *testing.T, b box, s Live) []string {
+		"merged": {do: func(t *testing.T, b box, s Live) {
 			commit(t, s.Worktree, "work")
 			git(t, b.checkout, "merge", "--quiet", s.Branch)
-			return nil
 		}},
-		"pushed": {do: func(t *testing.T, b box, s Live) []string {
+		"pushed": {do: func(t *testing.T, b box, s Live) {
 			commit(t, s.Worktree, "work")
 			git(t, b.checkout, "update-ref", "refs/remotes/origin/"+s.Branch, s.Branch)
-			return nil
 		}},
-		"merged elsewhere": {do: func(t *testing.T, _ box, s Live) []string {
-			commit(t, s.Worktree, "work")
-			return []string{git(t, s.Worktree, "rev-parse", "HEAD")}
-		}},
-		"committed only": {kept: KeptUnpushed, do: func(t *testing.T, _ box, s Live) []string {
-			commit(t, s.Worktree, "work")
-			return []string{"", "HEAD"}
-		}},
-		"on no branch": {kept: KeptUnpushed, do: func(t *testing.T, _ box, s Live) []string {
+		"committed only": {kept: "no other branch", do: func(t *testing.T, _ box, s Live) { commit(t, s.Worktree, "work") }},
+		"on no branch": {kept: "no other branch", do: func(t *testing.T, _ box, s Live) {
 			git(t, s.Worktree, "checkout", "--quiet", "--detach")
 			commit(t, s.Worktree, "work")
-			return nil
 		}},
-		"not committed": {kept: KeptDirty, do: func(t *testing.T, _ box, s Live) []string {
+		"not committed": {kept: "not committed", do: func(t *testing.T, _ box, s Live) {
 			require.NoError(t, os.WriteFile(filepath.Join(s.Worktree, "new"), nil, 0o600))
-			return nil
 		}},
-		"still running":    {kept: KeptInUse, running: true},
-		"another thread's": {kept: KeptUnknown, change: func(o *rules.Operator) { o.Thread = thread(9) }},
-		"another repo's":   {kept: KeptUnknown, change: func(o *rules.Operator) { o.Repo = "other" }},
-		"leads out":        {kept: KeptUnknown, change: func(o *rules.Operator) { o.Worktree += "/../../../src/shop" }},
-		"no path":          {kept: KeptUnknown, change: func(o *rules.Operator) { o.Worktree = "" }},
+		"still running":   {kept: "work in foo", alive: true},
+		"another branch":  {kept: "not known", change: func(_, branch *string) { *branch = "main" }},
+		"not recorded":    {kept: "not known", do: func(t *testing.T, b box, _ Live) { require.NoError(t, os.Remove(b.worktrees().recordPath("foo"))) }},
+		"leads out":       {kept: "no place", change: func(w, _ *string) { *w += "/../../../src/shop" }},
+		"the checkout":    {kept: "no place", change: func(w, _ *string) { *w = filepath.Join(*w, "..", "..", "..", "src", "shop") }},
+		"no path":         {kept: "no place", change: func(w, _ *string) { *w = "" }},
+		"a relative path": {kept: "no place", change: func(w, _ *string) { *w = "worktrees/foo" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBox(t)
 			s := b.start(t, "foo", thread(1))
-			var landed []string
 			if tc.do != nil {
-				landed = tc.do(t, b, s)
+				tc.do(t, b, s)
 			}
-			if !tc.running {
+			if !tc.alive {
 				require.NoError(t, b.tmux.Kill(t.Context(), s.ID))
 			}
-			o := operator(s)
+			worktree, branch := s.Worktree, s.Branch
 			if tc.change != nil {
-				tc.change(&o)
+				tc.change(&worktree, &branch)
 			}
-			kept, err := Cleanup(t.Context(), b.tmux, b.request("foo", thread(1)).Dir, o, landed...)
-			require.NoError(t, err)
-			require.Equal(t, tc.kept, kept)
+			err := RemoveWorktree(t.Context(), worktree, branch)
 			require.NotEmpty(t, git(t, b.checkout, "rev-parse", s.Branch), "the branch always stays")
 			if tc.kept != "" {
+				require.ErrorIs(t, err, ErrKept)
+				require.ErrorContains(t, err, tc.kept)
 				require.DirExists(t, s.Worktree)
 				return
 			}
+			require.NoError(t, err)
 			require.NoDirExists(t, s.Worktree)
-			kept, err = Cleanup(t.Context(), b.tmux, b.request("foo", thread(1)).Dir, o, landed...)
-			require.NoError(t, err, "a second time is no error")
-			require.Empty(t, kept)
+			require.NoError(t, RemoveWorktree(t.Context(), worktree, branch), "a second time is no error")
 			require.Equal(t, s.Worktree, b.start(t, "foo", thread(1)).Worktree, "the thread's next operator goes on there")
 		})
 	}

@@ -103,39 +103,3 @@ func (t Tmux) Blocked(ctx context.Context, target Target) (bool, error) {
 	}
 	return true, nil
 }
-
-// ErrWorktreeHolds says that a worktree holds something that stands nowhere else.
-var ErrWorktreeHolds = errors.New("it holds work that stands nowhere else")
-
-// RemoveWorktree removes the worktree of a task that is over: only one that has nothing
-// uncommitted, and whose commits a remote has or another branch. The branch goes with it
-// only where it is merged. ErrWorktreeHolds where it stays; one that is gone is no error.
-func RemoveWorktree(ctx context.Context, worktree, branch string) error {
-	if _, err := os.Stat(worktree); errors.Is(err, os.ErrNotExist) || worktree == "" {
-		return nil
-	}
-	r := repo{path: worktree}
-	changed, err := r.git(ctx, "status", "--porcelain", "--ignored=no")
-	if err != nil {
-		return fmt.Errorf("look for what is not committed: %w", err)
-	}
-	if strings.TrimSpace(changed) != "" {
-		return fmt.Errorf("remove the worktree of %s: %w", branch, ErrWorktreeHolds)
-	}
-	out, err := r.git(ctx, "rev-list", "--count", "refs/heads/"+branch, "--not", "--exclude=refs/heads/"+branch, "--branches", "--remotes")
-	if err != nil {
-		return fmt.Errorf("look for commits that stand nowhere else: %w", err)
-	}
-	if strings.TrimSpace(out) != "0" {
-		return fmt.Errorf("remove the worktree of %s: %w", branch, ErrWorktreeHolds)
-	}
-	common, err := r.git(ctx, "rev-parse", "--path-format=absolute", "--git-common-dir")
-	if err != nil {
-		return fmt.Errorf("find the checkout of a worktree: %w", err)
-	}
-	checkout := repo{path: strings.TrimSpace(common)}
-	if _, err := checkout.git(ctx, "worktree", "remove", worktree); err != nil {
-		return fmt.Errorf("remove a worktree: %w", err)
-	}
-	return nil
-}

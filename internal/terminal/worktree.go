@@ -83,21 +83,30 @@ func (w worktrees) prepare(ctx context.Context, o owner) (record, error) {
 // look tells whether a place is this task's, or nobody's: then a worktree may be made
 // there. An existing folder alone proves nothing.
 func (w worktrees) look(ctx context.Context, r repo, o owner, place string) (rec record, free bool, err error) {
-	text, err := os.ReadFile(w.recordPath(place))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if _, err := os.Lstat(w.path(place)); !errors.Is(err, fs.ErrNotExist) {
-			return record{}, false, err
-		}
-		taken, err := r.hasBranch(ctx, rules.BranchOf(place))
-		return record{}, !taken, err
-	case err != nil:
+	rec, err = w.recorded(place)
+	if err != nil || rec.Worktree != "" {
+		return rec, err == nil && o.of(rec), err
+	}
+	if _, err := os.Lstat(w.path(place)); !errors.Is(err, fs.ErrNotExist) {
 		return record{}, false, err
 	}
-	if err := json.Unmarshal(text, &rec); err != nil {
-		return record{}, false, fmt.Errorf("read its record: %w", err)
+	taken, err := r.hasBranch(ctx, rules.BranchOf(place))
+	return record{}, !taken, err
+}
+
+// recorded is what a place's record says; nothing where there is none.
+func (w worktrees) recorded(place string) (rec record, err error) {
+	text, err := os.ReadFile(w.recordPath(place))
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, nil
 	}
-	return rec, o.of(rec), nil
+	if err == nil {
+		err = json.Unmarshal(text, &rec)
+	}
+	if err != nil {
+		return record{}, fmt.Errorf("read its record: %w", err)
+	}
+	return rec, nil
 }
 
 // whole tells whether the worktree was made, is there, and git can work in it. Any doubt
@@ -158,13 +167,7 @@ func (w worktrees) clear(ctx context.Context, r repo, place, path string) error 
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	var rec record
-	text, err := os.ReadFile(w.recordPath(place))
-	if err == nil {
-		err = json.Unmarshal(text, &rec)
-	} else if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
+	rec, err := w.recorded(place)
 	if err != nil {
 		return err
 	}
