@@ -108,9 +108,17 @@ func options(ctx context.Context, f flags) (stack.Options, error) {
 	if o.Claude, err = tools.Claude(); err != nil {
 		return o, err
 	}
+	if _, err = tools.Tmux(); err != nil {
+		return o, err
+	}
 	if o.SignedIn, err = signedIn(f.Agent, o.Claude); err != nil {
 		return o, err
 	}
+	checkout, err := demo(ctx, f.Dir)
+	if err != nil {
+		return o, err
+	}
+	o.Operators = &stack.Operators{Checkouts: []string{checkout}}
 	say("Building …")
 	o.Worker, o.Starter, err = stack.Build(ctx, filepath.Join(f.Dir, "bin"))
 	return o, err
@@ -190,6 +198,7 @@ func greet(s *stack.Stack, f flags) {
 		"  Page         " + s.Slack.PageURL() + "    write to @smith there",
 		"  Temporal UI  " + s.Temporal.UI,
 		"  Temporal     " + s.Temporal.Address + ", namespace " + stack.Namespace,
+		"  Operators    write: @smith please fix the README in " + demoName + "    to watch one: tmux -S " + s.Tmux.Socket + " attach",
 		"  Logs         " + filepath.Join(f.Dir, "logs"),
 		"Ctrl-C stops everything.",
 	}, "\n"))

@@ -21,6 +21,11 @@ type ready struct {
 	Channels        map[string]string    `json:"channels"`
 	Users           map[string]readyUser `json:"users"`
 	Apps            map[string]readyApp  `json:"apps"`
+	// GitHubURL is the local GitHub, TmuxSocket the tmux server of the operators, Checkout
+	// the repository that they work in.
+	GitHubURL  string `json:"github_url"`
+	TmuxSocket string `json:"tmux_socket"`
+	Checkout   string `json:"checkout"`
 }
 
 type readyUser struct {
@@ -41,6 +46,7 @@ func writeReady(path string, s *stack.Stack) error {
 		SlackAPIURL: s.Slack.URL(), PageURL: s.Slack.PageURL(),
 		TemporalAddress: s.Temporal.Address, Namespace: stack.Namespace, Team: state.Team.ID,
 		Channels: map[string]string{}, Users: map[string]readyUser{}, Apps: map[string]readyApp{},
+		GitHubURL: s.GitHub.URL(), TmuxSocket: s.Tmux.Socket, Checkout: s.Operators.Checkouts[0],
 	}
 	for _, c := range state.Channels {
 		r.Channels[c.Name] = c.ID

@@ -28,7 +28,7 @@ type Setup struct {
 // all is what the tests need besides.
 func Groups() map[string][]string {
 	return map[string][]string{
-		"dev": {"node", "temporal", "claude"},
+		"dev": {"node", "tmux", "temporal", "claude"},
 		"all": {"node", "tmux", "chromium", "postgresql", "temporal", "claude", "bolt"},
 	}
 }
