@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"agentsmith/internal/terminal"
+	"agentsmith/rules"
 )
 
 // stayer puts an agent CLI into the rig that takes its brief and stays.
@@ -71,6 +72,25 @@ func TestStartOperator_PrintsOneJSONObject(t *testing.T) {
 		require.False(t, s.answer(t).ThisThread)
 		require.Equal(t, "start-operator: session op-foo is another task's\n", s.errs)
 	}
+}
+
+// Across processes: of many starts at once, of one slug or for one thread, one starts (O7).
+func TestStartOperator_ManyProcessesMakeOneSession(t *testing.T) {
+	r := withStayer(t)
+	const many = 20
+	codes := make(chan int, 2*many)
+	for i := range many {
+		go func() { codes <- r.call(t, "x", r.flags("foo", thread(i), "--repo", "shop")...).code }()
+		go func() {
+			codes <- r.call(t, "x", r.flags(rules.SuffixSlug("bar", thread(i).Root), thread(100), "--repo", "shop")...).code
+		}()
+	}
+	count := map[int]int{}
+	for range 2 * many {
+		count[<-codes]++
+	}
+	require.Equal(t, map[int]int{0: 2, 3: 2*many - 2}, count)
+	require.Len(t, r.names(t), 2)
 }
 
 // The sweep's question: foo while only foo-bar runs. Red without the "=" in Tmux.has (O7).

@@ -79,8 +79,12 @@ func Start(ctx context.Context, req StartRequest) (Live, error) {
 		return Live{}, err
 	}
 	failpoint.At(failpoint.OperatorMade)
+	real, err := filepath.EvalSymlinks(rec.Worktree) // the CLI trusts folders by where they really are
+	if err != nil {
+		return Live{}, fmt.Errorf("find the worktree: %w", err)
+	}
 	err = home{dir: req.Agent.Home, locks: locks}.prepare(ctx, welcome{
-		worktree: rec.Worktree, apiKey: lookupEnv(req.Agent.Env, "ANTHROPIC_API_KEY"), skip: req.Agent.SkipPermissions, person: os.Getenv("HOME"),
+		worktree: real, apiKey: lookupEnv(req.Agent.Env, "ANTHROPIC_API_KEY"), skip: req.Agent.SkipPermissions, person: os.Getenv("HOME"),
 	})
 	if err != nil {
 		return Live{}, err
