@@ -118,6 +118,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 // delivered notes that a session's word stands in the thread, or never will, and has the
 // next one offered (R11). A word clears no status: it is not a turn.
 func (p *Poster) delivered(ctx context.Context, in PostInput, ts string) error {
+	if ts == "" {
+		ts = in.Turn.Thread.Root // it never will; without a stamp it would be offered for ever
+	}
 	if err := p.Ledger.DeliverDeposit(ctx, in.Deposit.ID, ts); err != nil {
 		return fmt.Errorf("note that a word is delivered: %w", err)
 	}
