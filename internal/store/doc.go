@@ -1,7 +1,10 @@
 // Package store is Smith's one SQL store: what was accepted from Slack and what
-// became of it (L1 to L5), the stops (D4), turns and their answers (B3), posts (B5)
-// and running activities. SQLite now; the statements are the common part of SQLite
-// and PostgreSQL, and package storetest holds the tests that both must pass (T3).
+// became of it (L1 to L5), the stops (D4), turns and their answers (B3), posts (B5),
+// running activities, and operators: claims (O6), sessions with the lines on their way
+// in (R10) and the words on their way out (R11), pull requests and phase tables (P2,
+// P3). It is SQLite or PostgreSQL: the statements are the common part of both, what
+// differs stands in sqlite.go and postgres.go, and package storetest holds the tests
+// that both must pass (T3).
 //
 // A method that writes returns nil only when the write is on disk. Every state change
 // is a compare-and-set inside one transaction, so the starter and the worker, two

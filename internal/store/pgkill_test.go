@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -223,7 +222,7 @@ func (c *cutter) pass(client, server net.Conn) {
 			c.cuts.Add(1)
 			cut.Store(true)
 		}
-		if _, err := io.WriteString(server, string(b[:n])); err != nil {
+		if _, err := server.Write(b[:n]); err != nil {
 			return
 		}
 	}
@@ -269,4 +268,22 @@ func pgLocked(t *testing.T, p *storetest.Postgres) {
 	_, err = db.Exec(`COMMIT`)
 	require.NoError(t, err)
 	require.NoError(t, <-released, "and goes on when the lock is free")
+}
+
+func pgFrozen(t *testing.T, p *storetest.Postgres) {
+	s := opened(t, p.URL(t))
+	require.NoError(t, recordN(s, 1, "x"))
+	thaw := p.Freeze()
+	defer thaw()
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, s.MarkDispatched(ctx, "smith", lineN(1).LineKey), context.DeadlineExceeded)
+	_, err := s.Undispatched(ctx, "smith", 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(begun), 2*time.Second)
+	thaw()
+	require.Eventually(t, func() bool { return recordN(s, 2, "x") == nil }, 20*time.Second, time.Millisecond)
+	_, err = s.Undispatched(t.Context(), "smith", 1)
+	require.NoError(t, err)
 }

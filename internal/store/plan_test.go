@@ -150,7 +150,7 @@ var parameter = regexp.MustCompile(`\$(\d+)`)
 
 // pgPlans asks for the plans of the same statements where an index is taken if one will do.
 func pgPlans(t *testing.T, p *storetest.Postgres) {
-	at := p.URL(t)
+	at := p.NewURL(t) // one without the statistics of other tests
 	opened(t, at)
 	db, err := sql.Open("pgx", at)
 	require.NoError(t, err)

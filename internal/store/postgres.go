@@ -31,6 +31,9 @@ const (
 
 const (
 	pgConnect = 5 * time.Second
+	// pgBegin is longer than a wait for the lock may be: a connection that says nothing for
+	// so long is dead.
+	pgBegin = 3 * time.Second
 	// pgLimit ends a transaction whose connection hangs. The database itself gives up
 	// sooner on a client that went away holding the write lock.
 	pgLimit = 20 * time.Second
@@ -138,16 +141,19 @@ func (s *Store) migratePostgres(ctx context.Context, cfg *pgx.ConnConfig) (err e
 type pgSession struct{ conn *sql.Conn }
 
 func (c *pgSession) begin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pgLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pgBegin)
 	defer cancel()
 	err := c.raw(func(pc *pgconn.PgConn) error {
 		return pc.Exec(ctx, fmt.Sprintf(`BEGIN; SELECT pg_advisory_xact_lock(%d)`, int64(writeLock))).Close()
 	})
-	if err != nil {
-		_, undo := c.exec(ctx, `ROLLBACK`)
-		return errors.Join(err, undo)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if ctx.Err() != nil {
+		return fmt.Errorf("the connection hangs: %w", driver.ErrBadConn)
+	}
+	_, undo := c.exec(ctx, `ROLLBACK`)
+	return errors.Join(err, undo)
 }
 
 // errUnknown marks a commit of which it is not known whether it took place.

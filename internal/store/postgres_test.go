@@ -28,6 +28,7 @@ func TestPostgres(t *testing.T) {
 		{"SyncsEachCommit", pgSyncs},
 		{"NoStatementReadsAWholeTable", pgPlans},
 		{"LockedByAnotherBoxGivesUpInTime", pgLocked},
+		{"AServerThatHangsHoldsNobodyUp", pgFrozen},
 		{"ACommitWhoseAnswerIsLostIsNotRunAgain", pgUnknownCommit},
 		{"ATransactionWhoseServerRestartsIsRunAgain", pgRestarted},
 		{"KilledInTheMiddleOfWork", pgKilled},

@@ -167,6 +167,20 @@ func (p *Postgres) Kill() {
 	}
 }
 
+// Freeze makes the server hang, connections and all, as a network does that swallows
+// everything, until thaw is called.
+func (p *Postgres) Freeze() (thaw func()) {
+	pids := append([]int{p.cmd.Process.Pid}, childrenOf(p.cmd.Process.Pid)...)
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+	}
+	return func() {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	}
+}
+
 func (p *Postgres) stop(how syscall.Signal) {
 	_ = p.cmd.Process.Signal(how)
 	<-p.done
