@@ -1,0 +1,34 @@
+package signals
+
+import (
+	"context"
+	"fmt"
+
+	"agentsmith/rules"
+	"agentsmith/workflows"
+)
+
+// Bind has the brain of a thread bind an operator for the line that asked for work, and
+// starts the brain where none runs. asked is what the line was found to ask for; who calls
+// Bind answers for the spawn (X1). eventTS names the request: one that is repeated under
+// the same name binds once.
+func (w *Worker) Bind(ctx context.Context, seat string, line rules.Line, asked rules.WorkDisposition, eventTS string) error {
+	t := line.Thread()
+	trigger := workflows.Trigger{
+		Kind: workflows.KindBind, Author: rules.Person, Line: line, EventTS: eventTS, MaySpawn: true, Asked: &asked,
+	}
+	// What the bind does not need, or finds in the store, stays out of the history.
+	trigger.Line.Raw, trigger.Line.Files = nil, nil
+	if len(line.Text) > rules.InlineText {
+		trigger.Line.Text, trigger.TextRef = "", true
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	in := workflows.ReplyInput{Seat: seat, Thread: t, Trigger: trigger, Settings: w.Settings}
+	_, err := w.Client.SignalWithStartWorkflow(ctx, workflows.ReplyID(seat, t), workflows.SignalAddContext, trigger,
+		Options(seat, w.Workspaces[seat], t), workflows.ReplyType, in)
+	if err != nil {
+		return fmt.Errorf("signal with start the brain of %s in %s: %w", t.Root, t.Channel, err)
+	}
+	return nil
+}
