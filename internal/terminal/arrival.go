@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -42,6 +43,9 @@ func (p *proofs) mark() error {
 		}
 	}
 	f, err := openRegular(p.e.Transcript)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is made at the first answer: all of it is new
+	}
 	if err != nil {
 		p.e.Transcript = ""
 		return nil

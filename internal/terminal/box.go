@@ -8,24 +8,45 @@ import (
 	"time"
 )
 
-// leftOver is how long the input box may show a text after it has arrived.
-const leftOver = 300 * time.Millisecond
+// leftOver is how long the input box may show a text after it has arrived, and lateOver
+// how long it is watched for one that comes back when the CLI was busy.
+const (
+	leftOver = 300 * time.Millisecond
+	lateOver = time.Second
+)
+
+// While a turn runs, or soon after a text was entered, the input box is only taken for
+// empty when it has been so for steadyFor: the CLI still changes it by itself then, and a
+// paste would be lost.
+const (
+	steadyFor = 250 * time.Millisecond
+	soonAfter = 3 * time.Second
+)
 
 // ready returns a look at an input box that is empty, or why there is none.
 func (y *typer) ready(ctx context.Context) (view, error) {
-	begun := time.Now()
+	begun, empty := time.Now(), time.Time{}
 	for {
 		v, err := y.look(ctx)
 		if err != nil {
 			return view{}, err
 		}
 		if v.held == "" && v.text == "" {
-			return v, nil
+			if empty.IsZero() {
+				empty = time.Now()
+			}
+			if time.Since(empty) >= steadyFor || !v.busy() && time.Since(y.j.Entered) > soonAfter {
+				return v, nil
+			}
+		} else {
+			empty = time.Time{}
 		}
 		if v.held == "" && y.j.arrived(v) {
-			_, _ = y.tmux.clear(ctx, v) // looked at again
+			if _, err := y.tmux.clear(ctx, v); err != nil { // and look again
+				return view{}, err
+			}
 		}
-		if time.Since(begun) > y.settle {
+		if empty.IsZero() && time.Since(begun) > y.settle {
 			if v.held == "" {
 				v.held = reasonDraft
 			}
@@ -39,20 +60,46 @@ func (y *typer) ready(ctx context.Context) (view, error) {
 	}
 }
 
-// sweep takes a text that has arrived out of the input box. The CLI now and then leaves
-// it there when it took it at the moment another turn ended, and an Enter by anybody
-// would send it again.
-func (y *typer) sweep(ctx context.Context) {
-	for begun := time.Now(); time.Since(begun) < y.settle && ctx.Err() == nil; time.Sleep(y.poll) {
+// Sweep takes a text that has arrived out of the input box, where there is one: see
+// sweep. Type does so by itself; this is for a session that nobody types into for a while.
+// Where nothing can be done now, nothing is.
+func (t Tmux) Sweep(ctx context.Context, target Target) error {
+	y := newTyper(t)
+	if err := y.open(ctx, target); err != nil {
+		return err
+	}
+	defer y.close()
+	v, err := y.look(ctx)
+	if err != nil || v.held != "" || !y.j.arrived(v) {
+		return err
+	}
+	_, err = y.tmux.clear(ctx, v)
+	return err
+}
+
+// sweep takes a text that has arrived out of the input box. When a text is entered at the
+// moment that a turn ends, the CLI now and then takes it and shows it in the box again;
+// an Enter by anybody would send it twice.
+func (y *typer) sweep(ctx context.Context, busy bool) {
+	begun, shown := time.Now(), time.Time{}
+	for ctx.Err() == nil && time.Since(begun) < y.settle {
 		v, err := y.look(ctx)
-		if err != nil || v.held != "" || !y.e.shows(v) {
+		switch {
+		case err != nil || v.held != "":
 			return
-		}
-		if time.Since(begun) > leftOver {
+		case !y.e.shows(v):
+			if !busy || time.Since(begun) > lateOver {
+				return
+			}
+			shown = time.Time{}
+		case shown.IsZero():
+			shown = time.Now()
+		case time.Since(shown) > leftOver:
 			if _, err := y.tmux.clear(ctx, v); err != nil {
 				return
 			}
 		}
+		time.Sleep(y.poll)
 	}
 }
 

@@ -54,6 +54,8 @@ type entry struct {
 type journal struct {
 	dir     string
 	Entries []*entry `json:"entries"`
+	// Entered is when an Enter was pressed last.
+	Entered time.Time `json:"entered,omitzero"`
 }
 
 const (

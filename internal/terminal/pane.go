@@ -104,6 +104,9 @@ func (y *typer) lost(err error) error {
 	return fmt.Errorf("type into %s: %w", y.target.Session, err)
 }
 
+// busy tells whether a turn runs there.
+func (v view) busy() bool { return strings.Contains(v.outside, "esctointerrupt") }
+
 // foreground returns the name of what has the terminal of a process, and whether that is
 // the command: by its own name, or as the script that an interpreter runs.
 func foreground(pid int, command string) (string, bool) {
@@ -172,9 +175,10 @@ func (t Tmux) enter(ctx context.Context, v view) (bool, error) {
 	return t.when(ctx, v, "send-keys -t PANE Enter")
 }
 
-// clear deletes the text before the cursor, to the row's beginning.
+// clear empties the input box: each of the keys deletes a row before the cursor, or the
+// row's end before it.
 func (t Tmux) clear(ctx context.Context, v view) (bool, error) {
-	return t.when(ctx, v, "send-keys -t PANE C-u")
+	return t.when(ctx, v, fmt.Sprintf("send-keys -t PANE -N %d C-u", 2*(v.end-v.row)+1))
 }
 
 // load puts a text into a buffer. The space at its end closes the CLI's list of files or

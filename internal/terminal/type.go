@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"agentsmith/internal/failpoint"
@@ -87,6 +88,7 @@ type typer struct {
 	target Target
 	text   Text
 	box    outbox.Box
+	held   *os.File // the session's lock
 	j      *journal
 	e      *entry
 	proofs *proofs
@@ -98,36 +100,51 @@ func newTyper(t Tmux) *typer {
 }
 
 func (y *typer) do(ctx context.Context, target Target, text Text) (Arrival, error) {
-	text.Body = rules.PlainForTerminal(text.Body)
 	if text.ID == "" || len(text.ID) > 200 {
 		return NotTyped, errors.New("type into a session: the text has no id, or too long a one")
 	}
-	if target.Command == "" {
-		target.Command = "claude"
-	}
-	y.target, y.text, y.box = target, text, outbox.Box{Dir: target.Outbox}
-	dir, err := y.box.SessionDir(target.ID)
-	if err != nil {
-		return NotTyped, fmt.Errorf("type into a session: %w", err)
-	}
-	held, err := locks{dir: dir}.take(ctx, lockTyping, target.ID)
-	if err != nil {
-		return NotTyped, fmt.Errorf("type into a session: %w", err)
-	}
-	defer func() { _ = held.Close() }()
-	y.j, err = openJournal(dir)
+	text.Body = rules.PlainForTerminal(text.Body)
+	y.text = text
+	err := y.open(ctx, target)
 	if errors.Is(err, errJournal) { // what had been typed is not known any more
+		defer y.close()
 		y.e = y.newEntry()
 		return y.end(stateUnsure, Unsure)
 	}
 	if err != nil {
-		return NotTyped, fmt.Errorf("type into a session: %w", err)
+		return NotTyped, err
 	}
+	defer y.close()
 	if y.e = y.j.find(text.ID); y.e == nil {
 		return y.begin(ctx)
 	}
 	return y.resume(ctx)
 }
+
+// open takes the session's lock and reads its journal. After errJournal there is a new
+// one, and the lock is held.
+func (y *typer) open(ctx context.Context, target Target) error {
+	if target.Command == "" {
+		target.Command = "claude"
+	}
+	y.target, y.box = target, outbox.Box{Dir: target.Outbox}
+	dir, err := y.box.SessionDir(target.ID)
+	if err != nil {
+		return fmt.Errorf("type into a session: %w", err)
+	}
+	if y.held, err = (locks{dir: dir}).take(ctx, lockTyping, target.ID); err != nil {
+		return fmt.Errorf("type into a session: %w", err)
+	}
+	if y.j, err = openJournal(dir); err != nil {
+		if !errors.Is(err, errJournal) {
+			y.close()
+		}
+		return fmt.Errorf("type into a session: %w", err)
+	}
+	return nil
+}
+
+func (y *typer) close() { _ = y.held.Close() }
 
 // begin types a text that nobody has begun to type.
 func (y *typer) begin(ctx context.Context) (Arrival, error) {
@@ -218,13 +235,13 @@ func (y *typer) forget(ctx context.Context, why error) (Arrival, error) {
 // submit presses Enter until the text has arrived. It only does so while the input box
 // holds the text and nothing else.
 func (y *typer) submit(ctx context.Context) (Arrival, error) {
-	begun, lastEnter, heldSince, entered := time.Now(), time.Time{}, time.Time{}, 0
-	if y.e.State == stateEntered {
-		lastEnter = begun // an Enter of the last call may still be on its way
+	begun, lastEnter, heldSince, entered, busy := time.Now(), time.Time{}, time.Time{}, 0, false
+	if y.e.State == stateEntered { // an Enter of the last call may still be on its way
+		lastEnter, busy = begun, true
 	}
 	for {
 		if y.proofs.found(y.e) {
-			y.sweep(ctx)
+			y.sweep(ctx, busy)
 			return y.end(stateArrived, Arrived)
 		}
 		v, err := y.look(ctx)
@@ -247,6 +264,7 @@ func (y *typer) submit(ctx context.Context) (Arrival, error) {
 			// A text that stands above the box as well was taken, whatever the box shows.
 			first := y.e.Enters == 0
 			if first || entered < y.maxEnters && time.Since(lastEnter) > y.enterEvery && v.above(y.text.Body) <= y.e.Above {
+				busy = busy || v.busy()
 				sent, err := y.enter(ctx, v)
 				if err != nil {
 					return Unsure, err
@@ -279,6 +297,7 @@ func (y *typer) submit(ctx context.Context) (Arrival, error) {
 // enter presses Enter once. That it was pressed is written down before it is.
 func (y *typer) enter(ctx context.Context, v view) (bool, error) {
 	y.e.Enters++
+	y.j.Entered = time.Now().UTC()
 	if err := y.record(stateEntered); err != nil {
 		return false, err
 	}

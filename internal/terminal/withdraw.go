@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"agentsmith/internal/outbox"
 	"agentsmith/rules"
 )
 
@@ -17,27 +16,16 @@ import (
 // input box cannot be reached now; call again.
 func (t Tmux) Withdraw(ctx context.Context, target Target, text Text) (Arrival, error) {
 	y := newTyper(t)
-	if target.Command == "" {
-		target.Command = "claude"
-	}
 	text.Body = rules.PlainForTerminal(text.Body)
-	y.target, y.text, y.box = target, text, outbox.Box{Dir: target.Outbox}
-	return y.withdraw(ctx)
-}
-
-func (y *typer) withdraw(ctx context.Context) (Arrival, error) {
-	dir, err := y.box.SessionDir(y.target.ID)
+	y.text = text
+	err := y.open(ctx, target)
+	if errors.Is(err, errJournal) {
+		y.close()
+	}
 	if err != nil {
-		return Unsure, fmt.Errorf("withdraw a text: %w", err)
+		return Unsure, err
 	}
-	held, err := locks{dir: dir}.take(ctx, lockTyping, y.target.ID)
-	if err != nil {
-		return Unsure, fmt.Errorf("withdraw a text: %w", err)
-	}
-	defer func() { _ = held.Close() }()
-	if y.j, err = openJournal(dir); err != nil {
-		return Unsure, fmt.Errorf("withdraw a text: %w", err)
-	}
+	defer y.close()
 	if y.e = y.j.find(y.text.ID); y.e == nil {
 		return NotTyped, nil
 	}

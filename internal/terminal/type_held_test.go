@@ -1,0 +1,172 @@
+package terminal
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"agentsmith/internal/failpoint"
+)
+
+func requireHeld(t *testing.T, a Arrival, err error, pasted bool) {
+	t.Helper()
+	var held *HeldError
+	require.ErrorAs(t, err, &held)
+	require.Equal(t, pasted, held.Pasted)
+	require.NotEmpty(t, held.Reason)
+	require.Equal(t, NotTyped, a)
+}
+
+func TestType_APermissionDialogIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t)
+	r.asks()
+	for _, body := range []string{"yes", "1"} {
+		a, err := r.typed("held", body)
+		requireHeld(t, a, err, false)
+	}
+	r.waitForDialog()
+	require.NoFileExists(t, r.dir+"/made")
+	r.press("Escape")
+	a, err := r.typed("held", "yes")
+	require.NoError(t, err)
+	require.Equal(t, Arrived, a)
+	r.requireOnce("yes")
+	require.NoFileExists(t, r.dir+"/made")
+}
+
+// The dialog opens when the text stands in the input box already.
+func TestType_ADialogThatOpensBeforeTheEnterIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t)
+	paste := func(id, body string) {
+		r.person(`[[sleep 3s]] [[tool Bash {"command":"touch made"}]] [[say after]]`)
+		r.waitFor("the turn to begin", func() bool { return strings.Contains(r.screen(), "esc to interrupt") })
+		y := r.typer()
+		y.at = func(p failpoint.Point) {
+			if p == failpoint.TypePasted {
+				r.waitForDialog()
+			}
+		}
+		a, err := y.do(t.Context(), r.target, Text{ID: id, Body: body})
+		requireHeld(t, a, err, true)
+		require.NoFileExists(t, r.dir+"/made")
+	}
+	paste("goes-on", "and now this")
+	r.press("Escape")
+	a, err := r.typed("goes-on", "and now this")
+	require.NoError(t, err)
+	require.Equal(t, Arrived, a)
+	r.requireOnce("and now this")
+
+	paste("withdrawn", "one\ntwo")
+	withdraw := func() (Arrival, error) {
+		return r.tmux.Withdraw(t.Context(), r.target, Text{ID: "withdrawn", Body: "one\ntwo"})
+	}
+	a, err = withdraw()
+	requireHeld(t, a, err, true)
+	r.press("Escape")
+	r.waitFor("the dialog to close", func() bool { return r.look().held == "" })
+	a, err = withdraw()
+	require.NoError(t, err)
+	require.Equal(t, NotTyped, a)
+	require.Empty(t, r.look().text)
+	r.arrives("the next line")
+	hooks, asked := r.times("one\ntwo")
+	require.Zero(t, hooks+asked, "what was withdrawn never was a prompt")
+	require.NoFileExists(t, r.dir+"/made")
+}
+
+func TestType_TheTrustDialogIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	r := startTypeRig(t, untrusted)
+	r.waitFor("the trust dialog", func() bool { return strings.Contains(r.screen(), "Yes, I trust this folder") })
+	a, err := r.typed("x", "yes")
+	requireHeld(t, a, err, false)
+	require.Contains(t, r.screen(), "Yes, I trust this folder")
+}
+
+func TestType_ADraftOfAPersonIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t)
+	r.press("-l", "not yet sent")
+	r.waitFor("the draft", func() bool { return r.look().text == "not yet sent" })
+	a, err := r.typed("x", "hello")
+	requireHeld(t, a, err, false)
+	require.Equal(t, "not yet sent", r.look().text)
+	require.Empty(t, r.prompts())
+	r.press("C-u")
+	a, err = r.typed("x", "hello")
+	require.NoError(t, err)
+	require.Equal(t, Arrived, a)
+	r.requireOnce("hello")
+}
+
+func TestType_LeavesCopyMode(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t)
+	for _, mode := range []string{"copy-mode", "clock-mode", "choose-tree"} {
+		_, err := r.tmux.Run(t.Context(), nil, mode, "-t", "="+r.target.Session+":")
+		require.NoError(t, err)
+		r.arrives("in " + mode)
+		r.requireOnce("in " + mode)
+	}
+}
+
+func TestType_ABusyCLIQueuesTheLine(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t, "--allowedTools", "Bash(sleep *)")
+	r.person("[[sleep 25s]] [[say first]]")
+	r.waitFor("the turn to begin", func() bool { return strings.Contains(r.screen(), "esc to interrupt") })
+	for range 2 { // the same words twice are two lines
+		r.arrives("carry on")
+	}
+	r.arrives("one\ntwo")
+	require.Len(t, r.prompts(), 1, "all of that while the first turn runs")
+	r.waitFor("the queue to be taken", func() bool { return len(r.prompts()) == 4 })
+	r.arrives("carry on")
+	r.waitFor("the third of the same words", func() bool { return len(r.prompts()) == 5 })
+	hooks, _ := r.times("carry on")
+	require.Equal(t, 3, hooks)
+
+	// In the middle of a turn the CLI hands a queued line to the model, and no hook tells.
+	r.quiet()
+	r.person(`[[tool Bash {"command":"sleep 20"}]] [[say done]]`)
+	r.waitFor("the tool to run", func() bool { return strings.Contains(r.screen(), "Running") })
+	r.arrives("before it ends")
+	r.waitFor("the stand-in to be told", func() bool { _, asked := r.times("before it ends"); return asked == 1 })
+	hooks, _ = r.times("before it ends")
+	require.Zero(t, hooks)
+}
+
+func TestType_OnlyIntoTheSessionThatWasMeant(t *testing.T) {
+	t.Parallel()
+	tm := newTmux(t)
+	id := uuid.NewString()
+	target := Target{Session: "op-x", ID: id, Outbox: t.TempDir()}
+	a, err := tm.Type(t.Context(), target, Text{ID: "1", Body: "x"})
+	require.ErrorIs(t, err, ErrGone, "no server")
+	require.Equal(t, NotTyped, a)
+	sleeper(t, tm, "op-x-longer", EnvSession+"="+id)
+	_, err = tm.Type(t.Context(), target, Text{ID: "1", Body: "x"})
+	require.ErrorIs(t, err, ErrGone, "no session of that name, though a longer one")
+	sleeper(t, tm, "op-x", EnvSession+"="+uuid.NewString())
+	_, err = tm.Type(t.Context(), target, Text{ID: "1", Body: "x"})
+	require.ErrorIs(t, err, ErrGone, "a session of that name that is another")
+	target.Session = "op-x-longer"
+	y := newTyper(tm)
+	y.settle = 50 * time.Millisecond
+	a, err = y.do(t.Context(), target, Text{ID: "1", Body: "x"})
+	requireHeld(t, a, err, false)
+	require.ErrorContains(t, err, "sleep", "something else is in the foreground")
+
+	target.ID = "../x"
+	_, err = tm.Type(t.Context(), target, Text{ID: "1", Body: "x"})
+	require.ErrorContains(t, err, "UUID")
+	target.ID = id
+	_, err = tm.Type(t.Context(), target, Text{Body: "x"})
+	require.ErrorContains(t, err, "no id")
+}
