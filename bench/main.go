@@ -31,7 +31,7 @@ type flags struct {
 }
 
 type runFlags struct {
-	Only    []string      `help:"Measure these only: latency, load, cost, memory."`
+	Only    []string      `help:"Measure these only: proof, latency, load, cost, memory." enum:"proof,latency,load,cost,memory"`
 	Samples int           `help:"How many lines the latencies are taken from." default:"150"`
 	Load    time.Duration `help:"How long each side is loaded." default:"15s"`
 	Threads int           `help:"How many idle threads the memory is taken from." default:"1000"`
@@ -64,7 +64,21 @@ type rig struct {
 	names  atomic.Int64
 }
 
-func measure(ctx context.Context, f runFlags) (err error) {
+func measure(ctx context.Context, f runFlags) error {
+	wanted := func(part string) bool { return len(f.Only) == 0 || slices.Contains(f.Only, part) }
+	if wanted("proof") {
+		if err := proofPart(ctx, f); err != nil {
+			return fmt.Errorf("proof: %w", err)
+		}
+	}
+	if slices.ContainsFunc([]string{"latency", "load", "cost", "memory"}, wanted) {
+		return measureServer(ctx, f, wanted)
+	}
+	return nil
+}
+
+// measureServer measures what needs the real server.
+func measureServer(ctx context.Context, f runFlags, wanted func(part string) bool) (err error) {
 	dir, err := os.MkdirTemp("", "smith-bench-")
 	if err != nil {
 		return fmt.Errorf("make a place to run: %w", err)
@@ -81,7 +95,7 @@ func measure(ctx context.Context, f runFlags) (err error) {
 	}{
 		{"latency", r.latency}, {"load", r.load}, {"cost", r.cost}, {"memory", r.memory},
 	} {
-		if len(f.Only) > 0 && !slices.Contains(f.Only, part.name) {
+		if !wanted(part.name) {
 			continue
 		}
 		if err := part.run(ctx, f); err != nil {

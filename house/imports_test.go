@@ -53,7 +53,7 @@ func rooms() []room {
 		{name: "cmd/replay", may: []string{"internal", "workflows", "histories", "replaytests"}},
 		{name: "cmd", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 		{name: "e2e", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
-		{name: "bench", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
+		{name: "bench", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories", "replaytests"}},
 	}
 }
 

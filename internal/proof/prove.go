@@ -84,6 +84,8 @@ type Report struct {
 	Unreached []string
 	// Problems are what no row tells: a gate that reading did not find, an entry that nothing needs.
 	Problems []string
+	// Replays counts how often a history was replayed for all this.
+	Replays int
 }
 
 // evidence is what one specimen gave.
@@ -99,6 +101,7 @@ func (p *Prover) Prove(ctx context.Context, specimens []Specimen, plan Plan) (*R
 	if len(specimens) == 0 {
 		return nil, errors.New("there is no specimen: a proof without one proves nothing")
 	}
+	before := p.replays.Load()
 	found := make([]evidence, len(specimens))
 	errs := make([]error, len(specimens))
 	next := make(chan int)
@@ -120,7 +123,9 @@ func (p *Prover) Prove(ctx context.Context, specimens []Specimen, plan Plan) (*R
 	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
 		return nil, err
 	}
-	return summarize(found, plan), nil
+	out := summarize(found, plan)
+	out.Replays = int(p.replays.Load() - before)
+	return out, nil
 }
 
 // Differences replays a specimen and compares it strictly; each run's differences are

@@ -214,6 +214,13 @@ func TestProve_AllowsReviewedDifferencesOnly(t *testing.T) {
 	}
 }
 
+// Two of the specimen as it is, one without the gate; the mutants come on top.
+func TestProve_CountsItsReplays(t *testing.T) {
+	require.Equal(t, 3, prove(t, proof.Plan{Reading: reading(t, "gate-add")}, "gate").Replays)
+	r := prove(t, proof.Plan{Mutate: true}, "gate")
+	require.Equal(t, 2+r.Scores[0].Mutants, r.Replays)
+}
+
 func TestMutants_AllAreFoundWhereEachCommandIsTried(t *testing.T) {
 	r := prove(t, proof.Plan{Mutate: true}, "everything", "gate-newer", "adjacent-newer", "loop", "timer", "child")
 	tried := map[string]int{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -55,6 +56,7 @@ type Prover struct {
 	code    Code
 	shapes  shapes
 	benches chan *bench
+	replays atomic.Int64 // so far, of all proofs
 }
 
 // bench is a replayer whose workflows are registered once; one replay at a time runs on it.
@@ -135,6 +137,7 @@ type setup struct {
 
 // once replays a history once. The history is only read.
 func (p *Prover) once(h *historypb.History, s setup, execution workflow.Execution) (*run, Outcome) {
+	p.replays.Add(1)
 	b := <-p.benches
 	first := started(h)
 	r := &run{
@@ -226,8 +229,10 @@ func (p *Prover) replay(s Specimen, how setup, times int) (worst Outcome, runs [
 	if p.code.Execution != (workflow.Execution{}) {
 		execution = p.code.Execution
 	}
-	for range times {
-		r, o := p.once(s.History, how, execution)
+	for i := range times {
+		again := how
+		again.sites = how.sites && i == 0 // where calls stand is asked of the first replay only
+		r, o := p.once(s.History, again, execution)
 		runs = append(runs, r)
 		if worst.Runs == 0 || o.Verdict.rank() > worst.Verdict.rank() {
 			o.Runs, o.Greens = worst.Runs, worst.Greens
