@@ -47,7 +47,11 @@ func (y *typer) ready(ctx context.Context) (view, error) {
 			}
 		}
 		if empty.IsZero() && time.Since(begun) > y.settle {
-			if v.held == "" {
+			switch {
+			case v.held != "":
+			case y.j.waits(v):
+				v.held = reasonEarlier
+			default:
 				v.held = reasonDraft
 			}
 			return view{}, &HeldError{Reason: v.held}

@@ -120,6 +120,11 @@ func (j *journal) arrived(v view) bool {
 	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.State == stateArrived && e.shows(v) })
 }
 
+// waits tells whether the input box shows a text that was pasted and not entered.
+func (j *journal) waits(v view) bool {
+	return slices.ContainsFunc(j.Entries, func(e *entry) bool { return e.State != stateArrived && e.shows(v) })
+}
+
 // save writes the journal whole: it is the old one or the new one after a crash.
 func (j *journal) save() error {
 	raw, err := json.Marshal(j)

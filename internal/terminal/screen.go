@@ -11,9 +11,10 @@ import (
 
 // What a person is told of a text that is held.
 const (
-	reasonDialog = "a question or another screen is open in the terminal, and an Enter there would answer it"
-	reasonBusy   = "the screen of the terminal does not stand still"
-	reasonDraft  = "somebody has a text of their own in the input box"
+	reasonDialog  = "a question or another screen is open in the terminal, and an Enter there would answer it"
+	reasonBusy    = "the screen of the terminal does not stand still"
+	reasonEarlier = "a line from before still waits in the input box"
+	reasonDraft   = "somebody has a text of their own in the input box"
 )
 
 // inputBox is what the agent CLI shows for a person to type into, as the screen has it:

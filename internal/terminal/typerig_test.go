@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,13 +56,31 @@ func newTypeRig(t *testing.T, args ...string) *typeRig {
 	return r
 }
 
-// untrusted, as an argument, leaves the working directory to be asked about.
-const untrusted = "untrusted"
+// These arguments are not the CLI's: untrusted leaves the working directory to be asked
+// about, withOutbox sets another outbox for its hooks, and withHook adds one on prompts.
+const (
+	untrusted  = "untrusted"
+	withOutbox = "outbox="
+	withHook   = "hook="
+)
+
+// ours takes an argument of ours out of the others.
+func ours(args []string, name string) (value string, there bool, rest []string) {
+	for _, a := range args {
+		if v, ok := strings.CutPrefix(a, name); ok {
+			value, there = v, true
+		} else {
+			rest = append(rest, a)
+		}
+	}
+	return value, there, rest
+}
 
 func startTypeRig(t *testing.T, args ...string) *typeRig {
 	t.Helper()
-	trust := !slices.Contains(args, untrusted)
-	args = slices.DeleteFunc(args, func(a string) bool { return a == untrusted })
+	_, ask, args := ours(args, untrusted)
+	outboxes, _, args := ours(args, withOutbox)
+	added, _, args := ours(args, withHook)
 	claude, err := tools.Claude()
 	require.NoError(t, err)
 	tmux, err := tools.Tmux()
@@ -96,23 +113,30 @@ func startTypeRig(t *testing.T, args ...string) *typeRig {
 	writeJSON(t, filepath.Join(home, ".claude.json"), map[string]any{
 		"hasCompletedOnboarding": true, "theme": "dark",
 		"customApiKeyResponses": map[string]any{"approved": []string{"sk-ant-of-the-test"}},
-		"projects":              map[string]any{r.dir: map[string]any{"hasTrustDialogAccepted": trust}},
+		"projects":              map[string]any{r.dir: map[string]any{"hasTrustDialogAccepted": !ask}},
 	})
 	say, hooks := buildSay(t), map[string]any{}
 	for event, kind := range map[string]string{"Stop": "stop", "Notification": "notification", "UserPromptSubmit": "prompt"} {
-		hooks[event] = []any{map[string]any{"hooks": []any{
+		commands := []any{
 			map[string]any{"type": "command", "command": shellQuote(say) + " --hook " + kind},
 			map[string]any{"type": "command", "command": "{ tr -d '\\n'; echo; } >> " + shellQuote(r.log)},
-		}}}
+		}
+		if added != "" && kind == "prompt" {
+			commands = append(commands, map[string]any{"type": "command", "command": added})
+		}
+		hooks[event] = []any{map[string]any{"hooks": commands}}
 	}
 	settings := filepath.Join(base, "settings.json")
 	writeJSON(t, settings, map[string]any{"hooks": hooks})
 
+	if outboxes == "" {
+		outboxes = r.target.Outbox
+	}
 	command := []string{"new-session", "-d", "-s", r.target.Session, "-x", "120", "-y", "40", "-c", r.dir,
 		"-e", EnvSession + "=" + r.target.ID, "-e", EnvOutbox + "=" + r.target.Outbox,
-		"env", "-i", "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "TERM=screen-256color", "HOME=" + home,
+		"env", "-i", "PATH=" + filepath.Dir(say) + ":" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "TERM=screen-256color", "HOME=" + home,
 		"ANTHROPIC_BASE_URL=" + r.api.URL(), "ANTHROPIC_API_KEY=sk-ant-of-the-test", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", EnvSession + "=" + r.target.ID, EnvOutbox + "=" + r.target.Outbox,
+		"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", EnvSession + "=" + r.target.ID, EnvOutbox + "=" + outboxes,
 		claude, "--settings", settings}
 	_, err = r.tmux.Run(t.Context(), nil, append(command, args...)...)
 	require.NoError(t, err)
@@ -206,15 +230,20 @@ func (r *typeRig) hooked(event, field string) (all []string) {
 // times counts how often a text became a prompt by the hook log, and in what the
 // stand-in was asked.
 func (r *typeRig) times(body string) (hooks, asked int) {
+	return r.asked(rules.PlainForTerminal(body))
+}
+
+// asked is times for a text that is entered as it is.
+func (r *typeRig) asked(text string) (hooks, asked int) {
 	for _, p := range r.prompts() {
-		if outbox.Sum(p) == outbox.Sum(rules.PlainForTerminal(body)) {
+		if outbox.Sum(p) == outbox.Sum(text) {
 			hooks++
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, b := range r.bodies { // each holds the whole conversation
-		asked = max(asked, strings.Count(outbox.Squash(flatten(b)), outbox.Squash(rules.PlainForTerminal(body))))
+		asked = max(asked, strings.Count(outbox.Squash(flatten(b)), outbox.Squash(text)))
 	}
 	return hooks, asked
 }
