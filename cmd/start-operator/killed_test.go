@@ -34,8 +34,16 @@ func (r *rig) killWhen(t *testing.T, cmd *exec.Cmd, now func() bool) {
 	cmd.Stderr = &errs
 	require.NoError(t, cmd.Start())
 	require.Eventually(t, now, time.Minute, 2*time.Millisecond, "%s", &errs)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
+	require.NoError(t, syscall.Kill(whom(cmd), syscall.SIGKILL))
 	require.Error(t, cmd.Wait())
+}
+
+// whom to kill: the launcher, with its group where it leads one.
+func whom(cmd *exec.Cmd) int {
+	if cmd.SysProcAttr != nil && cmd.SysProcAttr.Setpgid {
+		return -cmd.Process.Pid
+	}
+	return cmd.Process.Pid
 }
 
 // Wherever a launcher is killed, the next try has one operator in one whole worktree: it
@@ -78,21 +86,26 @@ func TestStartOperator_KilledAnywhereBlocksNoOtherThread(t *testing.T) {
 	require.Equal(t, "smith/foo-1700000000000002", s.answer(t).Operator.Branch, "the worktree of the first thread is the first thread's")
 }
 
+// slowGit makes git stop in the middle of a worktree; it returns what tells that it did,
+// and what lets it go on.
+func (r *rig) slowGit(t *testing.T) (stopped func() bool, goOn func()) {
+	t.Helper()
+	at, on := filepath.Join(r.dir, "slow"), filepath.Join(r.dir, "go-on")
+	r.write(t, ".gitattributes", "slow.txt filter=slow\n")
+	r.write(t, "slow.txt", "slow\n")
+	r.write(t, "zebra.txt", "zebra\n")
+	r.git(t, "add", "--all")
+	r.git(t, "commit", "--quiet", "--message=slow")
+	r.git(t, "config", "filter.slow.smudge", `: > `+at+`; while ! test -e `+on+`; do sleep 0.02; done; cat`)
+	return func() bool { _, err := os.Stat(at); return err == nil }, func() { require.NoError(t, os.WriteFile(on, nil, 0o600)) }
+}
+
 // A git that goes on after its launcher was killed is waited for, not worked against.
 func TestStartOperator_KilledWhileGitWorksWaitsForThatGit(t *testing.T) {
 	r := withStayer(t)
-	goOn := filepath.Join(r.dir, "go-on")
-	slow := filepath.Join(r.dir, "slow")
-	r.write(t, ".gitattributes", "slow.txt filter=slow\n")
-	r.write(t, "slow.txt", "slow\n")
-	r.git(t, "add", "--all")
-	r.git(t, "commit", "--quiet", "--message=slow")
-	r.git(t, "config", "filter.slow.smudge", `: > `+slow+`; while ! test -e `+goOn+`; do sleep 0.02; done; cat`)
+	stopped, goOn := r.slowGit(t)
 	args := r.flags("foo", thread(1), "--repo", "shop")
-	exists := func(path string) func() bool {
-		return func() bool { _, err := os.Stat(path); return err == nil }
-	}
-	r.killWhen(t, r.command("Mend it.", args...), exists(slow))
+	r.killWhen(t, r.command("Mend it.", args...), stopped)
 	next := make(chan said, 1)
 	go func() { next <- r.call(t, "Mend it.", args...) }()
 	select {
@@ -100,11 +113,33 @@ func TestStartOperator_KilledWhileGitWorksWaitsForThatGit(t *testing.T) {
 		require.Fail(t, "the next try did not wait", "%+v", s)
 	case <-time.After(300 * time.Millisecond): // long enough for one that does not wait to be caught
 	}
-	require.NoError(t, os.WriteFile(goOn, nil, 0o600))
-	s := <-next
+	goOn()
+	r.whole(t, <-next)
+}
+
+// A worktree that a killed git left half-made is made anew (O8, O9).
+func TestStartOperator_KilledWithItsGitBlocksNoNextTry(t *testing.T) {
+	r := withStayer(t)
+	stopped, goOn := r.slowGit(t)
+	args := r.flags("foo", thread(1), "--repo", "shop")
+	cmd := r.command("Mend it.", args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r.killWhen(t, cmd, stopped)
+	require.NoFileExists(t, filepath.Join(r.dir, "data", "operators", "worktrees", "foo", "zebra.txt"), "it is half-made")
+	goOn()
+	r.whole(t, r.call(t, "Mend it.", args...))
+}
+
+// whole checks that an operator was started in a worktree that lacks nothing.
+func (r *rig) whole(t *testing.T, s said) {
+	t.Helper()
 	require.Equal(t, 0, s.code, s.errs)
-	require.Equal(t, "slow\n", r.read(t, filepath.Join(s.answer(t).Operator.Worktree, "slow.txt")))
-	require.Empty(t, r.git(t, "-C", s.answer(t).Operator.Worktree, "status", "--porcelain"))
+	worktree := s.answer(t).Operator.Worktree
+	require.Equal(t, filepath.Join(r.dir, "data", "operators", "worktrees", "foo"), worktree)
+	for _, name := range []string{"slow", "zebra"} {
+		require.Equal(t, name+"\n", r.read(t, filepath.Join(worktree, name+".txt")))
+	}
+	require.Empty(t, r.git(t, "-C", worktree, "status", "--porcelain"))
 }
 
 // A dead operator is started again in its worktree, with what it left there (O9).

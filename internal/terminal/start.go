@@ -129,7 +129,6 @@ func Check(ctx context.Context, t Tmux, slug string, thread rules.Thread) error 
 // itself at once, and until then it looks like an operator.
 func (req StartRequest) settled(ctx context.Context) error {
 	waiting := filepath.Base(req.Self)
-	waiting = waiting[:min(len(waiting), 15)] // as much as Linux keeps of a process's name
 	for deadline := time.Now().Add(handPatience); ; {
 		all, err := req.Tmux.Sessions(ctx)
 		if err != nil {

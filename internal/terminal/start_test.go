@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,6 +163,69 @@ func TestStart_ManyOfManyAreManyUpToTheLimit(t *testing.T) {
 	})
 	require.Equal(t, map[int]int{ExitStarted: 5, ExitLimit: 3}, got)
 	require.Len(t, names(t, b.tmux), 5)
+}
+
+// Counting and starting are one step (X6).
+func TestOpen_NeverGoesOverTheLimit(t *testing.T) {
+	b := newBox(t)
+	rec := b.prepare(t, "foo", 1)
+	var wg sync.WaitGroup
+	var opened atomic.Int32
+	for i := range 12 {
+		wg.Go(func() {
+			req := b.request(rules.SuffixSlug("foo", thread(i).Root), thread(i))
+			req.Limit = 3
+			if err := req.check(); err != nil {
+				t.Error(err)
+				return
+			}
+			_, err := req.open(t.Context(), b.worktrees().locks, rec, uuid.NewString())
+			if err == nil {
+				opened.Add(1)
+			} else if !errors.Is(err, ErrLimit) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, int32(3), opened.Load())
+	require.Len(t, names(t, b.tmux), 3)
+}
+
+// A session that a killed start left is about to end: it is waited for, not taken for an
+// operator.
+func TestStart_WaitsForWhatAKilledStartLeft(t *testing.T) {
+	b := newBox(t)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	waiting := filepath.Join(b.bin, filepath.Base(self))
+	sleep, err := exec.LookPath("sleep")
+	require.NoError(t, err)
+	require.NoError(t, os.Symlink(sleep, waiting))
+	marks := b.request("foo", thread(1)).marks(uuid.NewString(), record{})
+	args := []string{"new-session", "-d", "-s", "op-foo"}
+	for _, m := range marks {
+		args = append(args, "-e", m)
+	}
+	_, err = b.tmux.Run(t.Context(), nil, append(args, waiting, "1000")...)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		s, _, err := b.tmux.Find(t.Context(), "op-foo")
+		return err == nil && s.Command == filepath.Base(self)
+	}, 10*time.Second, 5*time.Millisecond)
+	done := make(chan error, 1)
+	go func() {
+		_, err := Start(t.Context(), b.request("foo", thread(1)))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		require.Fail(t, "it did not wait", "%v", err)
+	case <-time.After(300 * time.Millisecond): // long enough for one that does not wait to be caught
+	}
+	_, err = b.tmux.Run(t.Context(), nil, "kill-session", "-t", "=op-foo")
+	require.NoError(t, err)
+	require.NoError(t, <-done)
 }
 
 func TestStart_KeepsTheEnvironmentBare(t *testing.T) {
