@@ -60,7 +60,11 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 		return err
 	}
 	s.name = pgName(cfg)
-	s.tidy = func(err error) error { return tidy(err, cfg.Password) }
+	secret := cfg.Password
+	if len(secret) < 4 || secret == cfg.User || secret == cfg.Database {
+		secret = "" // no secret, and to hide it would garble every error
+	}
+	s.tidy = func(err error) error { return tidy(err, secret) }
 	s.again = pgAgain
 	if err := s.migratePostgres(ctx, cfg); err != nil {
 		return s.wrap("migrate", err)
@@ -88,13 +92,13 @@ func (s *Store) openPostgres(ctx context.Context, rawURL string) error {
 }
 
 func pgConfig(rawURL string) (*pgx.ConnConfig, error) {
+	why := "it is none; write postgres://user:password@host:5432/database, with special characters of the password as %xx"
 	cfg, err := pgx.ParseConfig(rawURL)
-	if err != nil {
-		// The reason may quote the url, and so the password; a file that is missing does not.
-		why := "it is none; write postgres://user:password@host:5432/database, with special characters of the password as %xx"
-		if file := (*fs.PathError)(nil); errors.As(err, &file) {
-			why = file.Error()
-		}
+	// The reason may quote the url, and so the password; a file that is missing does not.
+	if file := (*fs.PathError)(nil); errors.As(err, &file) {
+		why = file.Error()
+	}
+	if err != nil || !oneUser(rawURL) {
 		return nil, fmt.Errorf("%w: store url: a PostgreSQL URL: %s", ErrInvalid, why)
 	}
 	if cfg.ConnectTimeout == 0 {
@@ -104,6 +108,17 @@ func pgConfig(rawURL string) (*pgx.ConnConfig, error) {
 		cfg.RuntimeParams["application_name"] = "smith"
 	}
 	return cfg, nil
+}
+
+// oneUser tells whether a url has no @ but the one that ends its user and password. Else a
+// part of the password is taken for a host, a port or a database, which errors do name.
+func oneUser(rawURL string) bool {
+	_, rest, _ := strings.Cut(rawURL, "://")
+	authority := rest
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority = rest[:end]
+	}
+	return strings.Count(rest, "@") == strings.Count(authority, "@") && strings.Count(rest, "@") <= 1
 }
 
 // pgName is what errors call the database.
