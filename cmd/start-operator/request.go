@@ -3,9 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-
 	"os/exec"
+	"path/filepath"
 
 	"agentsmith/internal/agent"
 	"agentsmith/internal/config"
