@@ -32,8 +32,8 @@ func ReadProgress(ctx context.Context, worktree, branch string) (Progress, error
 	if p.Exists, err = r.hasBranch(ctx, branch); err != nil || !p.Exists {
 		return p, err
 	}
-	// What no other branch, local or remote, has: the operator's own.
-	out, err := r.git(ctx, "rev-list", "--count", "refs/heads/"+branch, "--not", "--exclude=refs/heads/"+branch, "--branches", "--exclude=refs/remotes/*/"+branch, "--remotes")
+	// What no other branch, local or remote, has: the operator's own. A pattern begins below what it excludes from.
+	out, err := r.git(ctx, "rev-list", "--count", "refs/heads/"+branch, "--not", "--exclude="+branch, "--branches", "--exclude=*/"+branch, "--remotes")
 	if err != nil {
 		return p, fmt.Errorf("count the commits of %s: %w", branch, err)
 	}
