@@ -130,3 +130,21 @@ func TestProve_FailsOnASpecimenThatChangedSinceItsCommit(t *testing.T) {
 	_, err = p.prove(t.Context())
 	require.ErrorContains(t, err, "reply/1-mention.json: changed since it was captured")
 }
+
+func TestProve_FailsOnAGateWithoutAnInstrument(t *testing.T) {
+	p := quickly()
+	p.source = t.TempDir()
+	require.NoError(t, os.CopyFS(p.source, os.DirFS(filepath.Join(root, "workflows"))))
+	planted := `package workflows
+
+import "go.temporal.io/sdk/workflow"
+
+func Planted(ctx workflow.Context) error {
+	workflow.GetVersion(ctx, "planted", workflow.DefaultVersion, 1)
+	return nil
+}
+`
+	require.NoError(t, os.WriteFile(filepath.Join(p.source, "planted.go"), []byte(planted), 0o644))
+	printed := ran(t, p, `the gate "planted" has no specimen that proves it`)
+	require.Contains(t, printed, "proved, 1 unproved; specimens: ")
+}
