@@ -51,6 +51,7 @@ func rooms() []room {
 		{name: "house"},
 		{name: "cmd/capture", may: []string{"rules", "internal", "histories", scenarios}, tests: []string{"workflows"}},
 		{name: "cmd/replay", may: []string{"internal", "workflows", "histories", "replaytests"}},
+		{name: "cmd/sweep", may: []string{"rules", "internal", "activities", "workflows", "signals"}},
 		{name: "cmd", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 		{name: "e2e", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories"}},
 		{name: "bench", may: []string{"rules", "internal", "activities", "workflows", "starter", "worker", "histories", "replaytests"}},
