@@ -223,6 +223,21 @@ func (mr *MockOperatorLedgerMockRecorder) TakeOverClaim(ctx, seat, t, from, to a
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "TakeOverClaim", reflect.TypeOf((*MockOperatorLedger)(nil).TakeOverClaim), ctx, seat, t, from, to)
 }
 
+// WorkThreads mocks base method.
+func (m *MockOperatorLedger) WorkThreads(ctx context.Context, seat string) ([]store.WorkThread, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "WorkThreads", ctx, seat)
+	ret0, _ := ret[0].([]store.WorkThread)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// WorkThreads indicates an expected call of WorkThreads.
+func (mr *MockOperatorLedgerMockRecorder) WorkThreads(ctx, seat any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "WorkThreads", reflect.TypeOf((*MockOperatorLedger)(nil).WorkThreads), ctx, seat)
+}
+
 // MockWorkClassifier is a mock of WorkClassifier interface.
 type MockWorkClassifier struct {
 	ctrl     *gomock.Controller

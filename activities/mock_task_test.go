@@ -164,6 +164,36 @@ func (mr *MockTaskLedgerMockRecorder) OwnDeposit(ctx, id, seat, owner any) *gomo
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "OwnDeposit", reflect.TypeOf((*MockTaskLedger)(nil).OwnDeposit), ctx, id, seat, owner)
 }
 
+// QueueLines mocks base method.
+func (m *MockTaskLedger) QueueLines(ctx context.Context, session string, lines []store.SessionLine) (int, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "QueueLines", ctx, session, lines)
+	ret0, _ := ret[0].(int)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// QueueLines indicates an expected call of QueueLines.
+func (mr *MockTaskLedgerMockRecorder) QueueLines(ctx, session, lines any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "QueueLines", reflect.TypeOf((*MockTaskLedger)(nil).QueueLines), ctx, session, lines)
+}
+
+// Sessions mocks base method.
+func (m *MockTaskLedger) Sessions(ctx context.Context) ([]store.Session, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Sessions", ctx)
+	ret0, _ := ret[0].([]store.Session)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Sessions indicates an expected call of Sessions.
+func (mr *MockTaskLedgerMockRecorder) Sessions(ctx any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Sessions", reflect.TypeOf((*MockTaskLedger)(nil).Sessions), ctx)
+}
+
 // WaitingLines mocks base method.
 func (m *MockTaskLedger) WaitingLines(ctx context.Context, session string, limit int) ([]store.SessionLine, error) {
 	m.ctrl.T.Helper()
@@ -278,18 +308,18 @@ func (mr *MockTerminalMockRecorder) RemoveWorktree(ctx, worktree, branch any) *g
 }
 
 // Type mocks base method.
-func (m *MockTerminal) Type(ctx context.Context, l terminal.Live, id, text string, resume bool) (terminal.Arrival, error) {
+func (m *MockTerminal) Type(ctx context.Context, l terminal.Live, t terminal.Text) (terminal.Arrival, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "Type", ctx, l, id, text, resume)
+	ret := m.ctrl.Call(m, "Type", ctx, l, t)
 	ret0, _ := ret[0].(terminal.Arrival)
 	ret1, _ := ret[1].(error)
 	return ret0, ret1
 }
 
 // Type indicates an expected call of Type.
-func (mr *MockTerminalMockRecorder) Type(ctx, l, id, text, resume any) *gomock.Call {
+func (mr *MockTerminalMockRecorder) Type(ctx, l, t any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Type", reflect.TypeOf((*MockTerminal)(nil).Type), ctx, l, id, text, resume)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Type", reflect.TypeOf((*MockTerminal)(nil).Type), ctx, l, t)
 }
 
 // MockWords is a mock of Words interface.

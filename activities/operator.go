@@ -433,8 +433,12 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 		}
 	}
 	failpoint.At(failpoint.StopKilled)
-	// The task ends the claim too; a thread must not wait for it.
-	if _, err := o.Ledger.EndClaim(ctx, in.Seat, in.Thread, op.Session); err != nil {
+	// The task ends the claim too; a thread must not wait for it. It may be a bind's that
+	// died before it knew the session, or that of a session before this one.
+	if _, err := o.Ledger.EndClaim(ctx, in.Seat, in.Thread, c.Session); err != nil {
+		return StopOperatorResult{}, fmt.Errorf("free the thread: %w", err)
+	}
+	if _, err := o.Ledger.ReleaseClaim(ctx, in.Seat, in.Thread, c.Claimant); err != nil {
 		return StopOperatorResult{}, fmt.Errorf("free the thread: %w", err)
 	}
 	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {

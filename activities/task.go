@@ -36,7 +36,9 @@ type Task struct {
 type TaskLedger interface {
 	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
 	EndClaim(ctx context.Context, seat string, t rules.Thread, session string) (bool, error)
+	Sessions(ctx context.Context) ([]store.Session, error)
 	EndSession(ctx context.Context, id string) error
+	QueueLines(ctx context.Context, session string, lines []store.SessionLine) (fresh int, err error)
 	WaitingLines(ctx context.Context, session string, limit int) ([]store.SessionLine, error)
 	MoveLine(ctx context.Context, session string, key rules.LineKey, from, to store.LineState) (bool, error)
 	AddDeposit(ctx context.Context, d store.Deposit) (fresh bool, err error)
@@ -115,6 +117,9 @@ func (a *Task) ObserveTask(ctx context.Context, in ObserveInput) (Observation, e
 	} else {
 		f.Blocked = false
 	}
+	if err := a.inherit(ctx, op); err != nil {
+		return Observation{}, err
+	}
 	lines, err := a.typeLines(ctx, op, live, alive)
 	if err != nil {
 		return Observation{}, err
@@ -150,8 +155,11 @@ func (a *Task) typeLines(ctx context.Context, op rules.Operator, live terminal.L
 	}
 	for _, l := range lines {
 		if !alive {
-			if err := a.move(ctx, op, l, l.State, store.LineHandedBack); err != nil {
-				return false, err
+			// What is queued waits for the session that is started next in its place.
+			if l.State == store.LineTyping {
+				if err := a.unsure(ctx, op, l, errors.New("the session is gone")); err != nil {
+					return false, err
+				}
 			}
 			continue
 		}
@@ -170,18 +178,35 @@ func (a *Task) typeLines(ctx context.Context, op rules.Operator, live terminal.L
 		case got == terminal.NotTyped || err != nil:
 			// Held, gone, or cut short: the next look goes on from there.
 			a.log(op).Info("a line is not typed yet", "line", l.Key.TS, "error", err)
+			if got == terminal.NotTyped && untouched(err) {
+				// If this session dies, the next one gets it.
+				return true, a.move(ctx, op, l, store.LineTyping, store.LineQueued)
+			}
 			return true, nil
 		default:
-			a.log(op).Error("whether a line reached the operator is unknown; it is not typed again", "line", l.Key.TS, "error", err)
-			if err = a.move(ctx, op, l, store.LineTyping, store.LineUnsure); err == nil {
-				err = a.say(ctx, op, "unsure/"+lineID(l.Key), rules.UnsureText(op, l.Text))
-			}
+			err = a.unsure(ctx, op, l, err)
 		}
 		if err != nil {
 			return true, err
 		}
 	}
-	return len(lines) == typedAtOnce, nil
+	return alive && len(lines) == typedAtOnce, nil
+}
+
+// untouched tells whether an error of Type means that nothing of the text is in the session.
+func untouched(err error) bool {
+	var held *terminal.HeldError
+	return errors.As(err, &held) && !held.Pasted || errors.Is(err, terminal.ErrGone)
+}
+
+// unsure says that a line may or may not have been typed, and leaves it at that (R10).
+// It is said before the line is moved, so that a repeat says it and not nobody.
+func (a *Task) unsure(ctx context.Context, op rules.Operator, l store.SessionLine, cause error) error {
+	a.log(op).Error("whether a line reached the operator is unknown; it is not typed again", "line", l.Key.TS, "error", cause)
+	if err := a.say(ctx, op, "unsure/"+lineID(l.Key), rules.UnsureText(op, l.Text)); err != nil {
+		return err
+	}
+	return a.move(ctx, op, l, store.LineTyping, store.LineUnsure)
 }
 
 func (a *Task) move(ctx context.Context, op rules.Operator, l store.SessionLine, from, to store.LineState) error {
@@ -219,8 +244,22 @@ func depositID(op rules.Operator, word string) string {
 }
 
 // offer brings the oldest word that does not stand in the thread yet to the thread's
-// brain; the next one waits for it (R11). It tells whether a word is under way.
+// brain; the next one waits for it (R11). Words of the sessions before come first. It
+// tells whether a word is under way.
 func (a *Task) offer(ctx context.Context, op rules.Operator) (bool, error) {
+	before, err := a.before(ctx, op)
+	if err != nil {
+		return false, err
+	}
+	for _, of := range append(before, op) {
+		if offered, err := a.offerOf(ctx, of); offered || err != nil {
+			return offered, err
+		}
+	}
+	return false, nil
+}
+
+func (a *Task) offerOf(ctx context.Context, op rules.Operator) (bool, error) {
 	d, err := a.Ledger.NextDeposit(ctx, op.Session)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
@@ -305,7 +344,11 @@ func (a *Task) SayNotice(ctx context.Context, in NoticeInput) error {
 	case NoticeBlocked:
 		text = rules.BlockedText(in.Operator)
 	case NoticeDead:
-		text = rules.DeadText(in.Operator)
+		waiting, err := a.Ledger.WaitingLines(ctx, in.Operator.Session, allLines)
+		if err != nil {
+			return fmt.Errorf("count the lines that wait: %w", err)
+		}
+		text = rules.DeadText(in.Operator, len(waiting))
 	default:
 		return fmt.Errorf("a notice that says %q is unknown", in.What)
 	}
@@ -346,21 +389,28 @@ func (a *Task) FinishTask(ctx context.Context, in FinishInput) error {
 		return fmt.Errorf("look up the claim: %w", err)
 	}
 	ours := err == nil && c.Session == op.Session
-	if text := rules.TaskOverText(op, in.Why, in.Facts); text != "" {
-		if err := a.say(ctx, op, "over", text); err != nil {
-			return err
-		}
-	}
-	if err := a.collect(ctx, op); err != nil {
-		return err
-	}
 	if in.Why == "gone" {
-		return nil // it is another task's now, or was ended with its entries
+		if err := a.collect(ctx, op); err != nil || c.Claimant != "" {
+			return err // the thread is another session's, and so are the lines that wait
+		}
+		return a.handBack(ctx, op)
 	}
 	if err := a.Terminal.Kill(ctx, op.Session); err != nil {
 		return fmt.Errorf("end the session: %w", err)
 	}
 	failpoint.At(failpoint.TaskKilled)
+	// The session has said all that it will: the final line is the last one (O10).
+	if err := a.collect(ctx, op); err != nil {
+		return err
+	}
+	if err := a.handBack(ctx, op); err != nil {
+		return err
+	}
+	if text := rules.TaskOverText(op, in.Why, in.Facts); text != "" {
+		if err := a.say(ctx, op, "over", text); err != nil {
+			return err
+		}
+	}
 	if err := a.Ledger.EndSession(ctx, op.Session); err != nil {
 		return fmt.Errorf("end the session's entry: %w", err)
 	}

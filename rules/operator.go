@@ -266,9 +266,26 @@ func BlockedText(o Operator) string {
 	return text
 }
 
-// DeadText tells that an operator's session is gone (O10).
-func DeadText(o Operator) string {
-	return fmt.Sprintf("Operator %s has ended before its work was done. Its branch and worktree stand; your next line that asks for work starts it again there.", SessionName(o.Number, o.Slug))
+// DeadText tells that an operator's session is gone, and how many lines wait for the next
+// one in its place (O10).
+func DeadText(o Operator, waiting int) string {
+	text := fmt.Sprintf("Operator %s has ended before its work was done. Its branch and worktree stand; your next line that asks for work starts it again there.", SessionName(o.Number, o.Slug))
+	if waiting > 0 {
+		text += fmt.Sprintf(" %s not reached it, and will be passed on then.", linesHave(waiting))
+	}
+	return text
+}
+
+// UntypedText tells that lines never reached an operator that is over (O11).
+func UntypedText(o Operator, n int) string {
+	return fmt.Sprintf("%s not reached operator %s, and will not: it is over.", linesHave(n), SessionName(o.Number, o.Slug))
+}
+
+func linesHave(n int) string {
+	if n == 1 {
+		return "1 line has"
+	}
+	return fmt.Sprintf("%d lines have", n)
 }
 
 // TaskOverText is the final line of a task, "" where somebody else has said it (O10).
