@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,10 +78,11 @@ func held(t *testing.T, names ...string) string {
 	dir := t.TempDir()
 	all, err := histories.Load(filepath.Join("..", "..", "histories"))
 	require.NoError(t, err)
+	some := all[slices.IndexFunc(all, func(s histories.Specimen) bool { return s.Workflow == workflows.ReplyType })]
 	for _, name := range names {
-		row := all[0].Row
+		row := some.Row
 		row.Generation, row.Scenario = 1, name
-		require.NoError(t, histories.Add(dir, row, all[0].History))
+		require.NoError(t, histories.Add(dir, row, some.History))
 	}
 	return dir
 }

@@ -77,7 +77,7 @@ func list(out io.Writer, rows []histories.Row, chosen []scenarios.Scenario) erro
 			}
 		}
 		slices.Sort(generations)
-		if _, err := fmt.Fprintf(out, "%-8s %-24s %-8s %s\n", s.Workflow, s.Name, fmt.Sprint(generations), s.Purpose); err != nil {
+		if _, err := fmt.Fprintf(out, "%-12s %-24s %-8s %s\n", s.Workflow, s.Name, fmt.Sprint(generations), s.Purpose); err != nil {
 			return fmt.Errorf("list the scenarios: %w", err)
 		}
 	}

@@ -31,13 +31,19 @@ const (
 	Renewing
 	// Owing is a system whose sweep asks about lines after seconds. It looks once a minute.
 	Owing
+	// Working is a system whose threads get operators. Those of the kinds before get none.
+	Working
+	// Cautious operators ask a person before they use a tool.
+	Cautious
+	// Relaying is a system with operators whose runs all continue as new after a few looks.
+	Relaying
 )
 
 // Kinds are all kinds, in the order in which a capture goes through them.
-func Kinds() []Kind { return []Kind{Quick, Long, Renewing, Owing} }
+func Kinds() []Kind { return []Kind{Quick, Long, Renewing, Owing, Working, Cautious, Relaying} }
 
 // set changes the options of a system to what a kind asks for.
-func (k Kind) set(o *stack.Options) {
+func (k Kind) set(ctx context.Context, o *stack.Options) error {
 	switch k {
 	case Quick:
 	case Long:
@@ -46,7 +52,15 @@ func (k Kind) set(o *stack.Options) {
 		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=30")
 	case Owing:
 		o.Config["owed_too_long"] = "5s"
+	case Working:
+		return operators(ctx, o, true)
+	case Cautious:
+		return operators(ctx, o, false)
+	case Relaying:
+		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=20")
+		return operators(ctx, o, true)
 	}
+	return nil
 }
 
 const seat = "smith"
@@ -84,7 +98,9 @@ func Start(ctx context.Context, dir string, programs Programs, k Kind) (*World, 
 			}},
 		},
 	}
-	k.set(&o)
+	if err := k.set(ctx, &o); err != nil {
+		return nil, err
+	}
 	s, err := stack.Start(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("start the system: %w", err)
