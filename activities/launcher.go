@@ -125,13 +125,13 @@ func (s *StartOperator) run(ctx context.Context, args []string, brief string) (L
 	case code == terminal.ExitLimit:
 		return Launched{Outcome: LaunchFull}, nil
 	case err != nil && code != terminal.ExitExists:
-		return Launched{}, fmt.Errorf("run start-operator: %w: %s", err, rules.Visible(say.String()))
+		return Launched{}, fmt.Errorf("run start-operator: %w: %s", err, rules.Visible(say.kept.String()))
 	}
 	var got struct {
 		Launched
 		Live *terminal.Live `json:"operator"`
 	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+	if err := json.Unmarshal(out.kept.Bytes(), &got); err != nil {
 		return Launched{}, fmt.Errorf("read what start-operator says: %w", err)
 	}
 	if l := got.Live; l != nil {
@@ -143,15 +143,16 @@ func (s *StartOperator) run(ctx context.Context, args []string, brief string) (L
 	return got.Launched, nil
 }
 
-// limited keeps the beginning of what is written to it.
+// limited keeps the beginning of what is written to it. It is no buffer itself: that
+// would be read into past its Write.
 type limited struct {
-	bytes.Buffer
+	kept bytes.Buffer
 	left int
 }
 
 func (l *limited) Write(p []byte) (int, error) {
 	n := min(len(p), l.left)
 	l.left -= n
-	l.Buffer.Write(p[:n])
+	l.kept.Write(p[:n])
 	return len(p), nil
 }

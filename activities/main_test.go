@@ -9,5 +9,6 @@ import (
 
 func TestMain(m *testing.M) {
 	agent.MaybeSupervise()
+	maybeLaunch()
 	os.Exit(m.Run())
 }

@@ -136,7 +136,12 @@ func (o *Operator) bind(ctx context.Context, in BindInput) (Binding, error) {
 	if live.Outcome == LaunchExists && live.ThisThread {
 		return o.adopt(ctx, in, live, rules.DispBound), nil
 	}
-	want := o.want(ctx, in)
+	// Before it is noted that these lines ask for work: then they are the earlier ones.
+	earlier := ""
+	if in.Asked == nil {
+		earlier = o.earlier(ctx, in)
+	}
+	want := o.want(ctx, in, earlier)
 	switch {
 	case want.Unavailable:
 		return Binding{Disposition: rules.DispUnavailable, Why: rules.GapClassifier}, nil
@@ -157,7 +162,8 @@ func (o *Operator) bind(ctx context.Context, in BindInput) (Binding, error) {
 	if open, err := o.open(ctx, in); err != nil || !open {
 		return Binding{}, err
 	}
-	return o.claim(ctx, in, want, checkout), nil
+	ask := strings.TrimSpace(earlier + "\n" + o.text(ctx, in))
+	return o.claim(ctx, in, want, checkout, ask), nil
 }
 
 // open tells whether a line of the turn is still this turn's to answer. What the sweep
@@ -190,7 +196,7 @@ func (o *Operator) open(ctx context.Context, in BindInput) (bool, error) {
 }
 
 // want is what the thread asks for, as the classifier or the sweep says.
-func (o *Operator) want(ctx context.Context, in BindInput) rules.WorkDisposition {
+func (o *Operator) want(ctx context.Context, in BindInput, earlier string) rules.WorkDisposition {
 	text := o.text(ctx, in)
 	want := rules.WorkDisposition{}
 	if in.Asked != nil {
@@ -200,7 +206,7 @@ func (o *Operator) want(ctx context.Context, in BindInput) rules.WorkDisposition
 		for _, c := range o.Checkouts() {
 			repos = append(repos, c.Name)
 		}
-		want = o.Classifier.Classify(ctx, ClassifyInput{Seat: in.Turn.Seat, Text: text, Earlier: o.earlier(ctx, in), Repos: repos})
+		want = o.Classifier.Classify(ctx, ClassifyInput{Seat: in.Turn.Seat, Text: text, Earlier: earlier, Repos: repos})
 	}
 	if want.Kind == rules.KindWork && !rules.ValidSlug(want.Slug) {
 		want.Slug = rules.SlugFor(text)
@@ -253,7 +259,7 @@ func (o *Operator) plain(seat, text string) string {
 
 // claim takes the thread before anything is started (O6): of all that ask at the same
 // time one starts, and the others learn of it.
-func (o *Operator) claim(ctx context.Context, in BindInput, want rules.WorkDisposition, checkout rules.Checkout) Binding {
+func (o *Operator) claim(ctx context.Context, in BindInput, want rules.WorkDisposition, checkout rules.Checkout, ask string) Binding {
 	claimant := runID(ctx)
 	c, won, err := o.Ledger.Claim(ctx, store.Wish{
 		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: want.Slug, Repo: checkout.Name, Box: o.Box, Claimant: claimant,
@@ -263,14 +269,14 @@ func (o *Operator) claim(ctx context.Context, in BindInput, want rules.WorkDispo
 	}
 	failpoint.At(failpoint.BindClaimed)
 	if !won {
-		return o.lost(ctx, in, c, claimant)
+		return o.lost(ctx, in, c, claimant, ask)
 	}
-	return o.spawn(ctx, in, c)
+	return o.spawn(ctx, in, c, ask)
 }
 
 // lost goes on where somebody else holds the claim. A claim whose session is gone, or
 // whose claimant died, is taken over: the search for a live session came before (O6, O7).
-func (o *Operator) lost(ctx context.Context, in BindInput, c store.Claim, claimant string) Binding {
+func (o *Operator) lost(ctx context.Context, in BindInput, c store.Claim, claimant, ask string) Binding {
 	for deadline := o.Now().Add(claimWait); c.State == store.ClaimClaiming && o.Now().Sub(c.ClaimedAt) < claimLease; {
 		if o.Now().After(deadline) || o.Wait(ctx, claimPoll) != nil {
 			return Binding{Disposition: rules.DispUnbound, Why: rules.GapBusy}
@@ -298,18 +304,18 @@ func (o *Operator) lost(ctx context.Context, in BindInput, c store.Claim, claima
 	if !won {
 		return Binding{Disposition: rules.DispUnbound, Why: rules.GapBusy}
 	}
-	return o.spawn(ctx, in, c)
+	return o.spawn(ctx, in, c, ask)
 }
 
 // spawn starts the operator of a claim that is ours. A failed spawn releases it, or the
 // thread would be without an operator for ever because of the claim that is to give it one.
-func (o *Operator) spawn(ctx context.Context, in BindInput, c store.Claim) Binding {
+func (o *Operator) spawn(ctx context.Context, in BindInput, c store.Claim, ask string) Binding {
 	if c.Repo == "" {
 		panic("a spawn needs a resolved checkout; see rules.ResolveCheckout (O4)")
 	}
 	got, err := o.Launcher.Start(ctx, Launch{
 		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: c.Slug, Repo: c.Repo,
-		Brief: rules.OperatorBrief(o.text(ctx, in), o.Link(in.Turn.Seat, in.Turn.Thread)),
+		Brief: rules.OperatorBrief(ask, o.Link(in.Turn.Seat, in.Turn.Thread)),
 	})
 	failpoint.At(failpoint.BindStarted)
 	free := context.WithoutCancel(ctx)
@@ -433,19 +439,20 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 		}
 	}
 	failpoint.At(failpoint.StopKilled)
-	// The task ends the claim too; a thread must not wait for it. It may be a bind's that
+	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {
+		return StopOperatorResult{}, fmt.Errorf("end the session's entry: %w", err)
+	}
+	if err := o.Tasks.Stop(ctx, op, in.EventTS); err != nil {
+		o.Log.Warn("a stopped operator's task could not be told; it finds out at its next look", "slug", op.Slug, "error", err)
+	}
+	// Last: while the claim stands, a repeat knows what it ended. The task ends it too; a
+	// thread must not wait for that. It may be a bind's that
 	// died before it knew the session, or that of a session before this one.
 	if _, err := o.Ledger.EndClaim(ctx, in.Seat, in.Thread, c.Session); err != nil {
 		return StopOperatorResult{}, fmt.Errorf("free the thread: %w", err)
 	}
 	if _, err := o.Ledger.ReleaseClaim(ctx, in.Seat, in.Thread, c.Claimant); err != nil {
 		return StopOperatorResult{}, fmt.Errorf("free the thread: %w", err)
-	}
-	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {
-		return StopOperatorResult{}, fmt.Errorf("end the session's entry: %w", err)
-	}
-	if err := o.Tasks.Stop(ctx, op, in.EventTS); err != nil {
-		o.Log.Warn("a stopped operator's task could not be told; it finds out at its next look", "slug", op.Slug, "error", err)
 	}
 	return StopOperatorResult{Operator: &op}, nil
 }

@@ -1,0 +1,130 @@
+package activities_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"agentsmith/activities"
+	"agentsmith/internal/store"
+	"agentsmith/rules"
+)
+
+func (b *base) stop(line rules.Line) (activities.StopOperatorResult, error) {
+	return perform(b.op, b.op.StopOperator, activities.StopOperatorInput{Seat: "smith", Thread: line.Thread(), EventTS: "9.000001"})
+}
+
+// O11: the session ends, the thread is free, the task is told.
+func TestStopOperator_EndsItAndFreesTheThread(t *testing.T) {
+	b := newBase(newRoom(t))
+	line := b.says("", "fix it")
+	bound := b.mustBind(rules.DispSpawned, "", line)
+	got, err := b.stop(line)
+	require.NoError(t, err)
+	require.Equal(t, bound.Operator.Session, got.Operator.Session)
+	require.Equal(t, bound.Operator.Number, got.Operator.Number)
+	require.Equal(t, bound.Operator.Branch, got.Operator.Branch)
+	require.Empty(t, b.launcher.live())
+	require.Equal(t, []string{bound.Operator.Session}, b.launcher.killed)
+	_, claimed := b.claim(line.Thread())
+	require.False(t, claimed)
+	open, err := b.store.Sessions(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, open)
+	require.Equal(t, []string{"fix-login 9.000001"}, b.door.stopped)
+	// Another may be started at once.
+	next := b.mustBind(rules.DispSpawned, "", line)
+	require.Equal(t, 2, next.Operator.Number)
+}
+
+func TestStopOperator_FindsNone(t *testing.T) {
+	b := newBase(newRoom(t))
+	line := b.says("", "stop operator")
+	b.launcher.run(activities.Launch{Seat: "smith", Thread: rules.Thread{Team: line.Team, Channel: line.Channel, Root: "1.000001"}, Slug: "theirs", Repo: "shop"})
+	got, err := b.stop(line)
+	require.NoError(t, err)
+	require.Nil(t, got.Operator)
+	require.Empty(t, b.launcher.killed, "another thread's goes on (X5)")
+	require.Empty(t, b.door.stopped)
+}
+
+func TestStopOperator_FreesTheThreadOfADeadSession(t *testing.T) {
+	b := newBase(newRoom(t))
+	line := b.says("", "fix it")
+	bound := b.mustBind(rules.DispSpawned, "", line)
+	b.launcher.die(bound.Operator.Session)
+	got, err := b.stop(line)
+	require.NoError(t, err)
+	require.Equal(t, bound.Operator.Session, got.Operator.Session)
+	_, claimed := b.claim(line.Thread())
+	require.False(t, claimed)
+}
+
+// The store may know nothing of what runs: a bind died, or an older session's claim stands.
+func TestStopOperator_FreesTheThreadWhateverTheStoreKnows(t *testing.T) {
+	claims := map[string]func(*base, rules.Line){
+		"no claim": func(*base, rules.Line) {},
+		"a claimant that died": func(b *base, l rules.Line) {
+			b.others(l)
+		},
+		"an older session's": func(b *base, l rules.Line) {
+			b.others(l)
+			_, err := b.store.BindClaim(b.t.Context(), "smith", l.Thread(), "another", store.Bound{Session: "old", Number: 1})
+			require.NoError(b.t, err)
+		},
+	}
+	for name, make := range claims {
+		t.Run(name, func(t *testing.T) {
+			b := newBase(newRoom(t))
+			line := b.says("", "fix it")
+			make(b, line)
+			op := b.launcher.run(activities.Launch{Seat: "smith", Thread: line.Thread(), Slug: "fix-login", Repo: "shop"})
+			got, err := b.stop(line)
+			require.NoError(t, err)
+			require.Equal(t, op.Session, got.Operator.Session)
+			require.Empty(t, b.launcher.live())
+			_, claimed := b.claim(line.Thread())
+			require.False(t, claimed, "the thread is free at once")
+		})
+	}
+}
+
+// A stop that did not come through may be repeated until it has.
+func TestStopOperator_MayBeRepeated(t *testing.T) {
+	for _, point := range []string{"before Kill", "after Kill", "before EndSession", "after EndSession", "before EndClaim"} {
+		t.Run(point, func(t *testing.T) {
+			b := newBase(newRoom(t))
+			line := b.says("", "fix it")
+			b.mustBind(rules.DispSpawned, "", line)
+			b.points.arm(point, 0)
+			_, err := b.stop(line)
+			require.ErrorContains(t, err, "crashed")
+			got, err := b.stop(line)
+			require.NoError(t, err)
+			require.NotNil(t, got.Operator, "what was ended is said")
+			require.Empty(t, b.launcher.live())
+			_, claimed := b.claim(line.Thread())
+			require.False(t, claimed)
+		})
+	}
+}
+
+func TestStopOperator_IsNoSuccessWhereItIsNone(t *testing.T) {
+	b := newBase(newRoom(t))
+	line := b.says("", "fix it")
+	b.mustBind(rules.DispSpawned, "", line)
+	b.launcher.checkErr = errors.New("no tmux")
+	_, err := b.stop(line)
+	require.ErrorContains(t, err, "no tmux")
+	b.launcher.checkErr = nil
+	b.ledger.breaks("EndClaim", errStore)
+	_, err = b.stop(line)
+	require.ErrorContains(t, err, errStore.Error())
+	b.ledger.breaks("EndClaim", nil)
+	// The task finds out by itself.
+	b.door.err = errors.New("no Temporal")
+	got, err := b.stop(line)
+	require.NoError(t, err)
+	require.NotNil(t, got.Operator)
+}
