@@ -13,6 +13,8 @@ import (
 
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
+
+	"agentsmith/internal/tools"
 )
 
 // T5: the local stack starts with no account anywhere, answers a person who writes by a
@@ -40,6 +42,9 @@ func TestT5_TheLocalStackAnswersAndStopsLeavingNothing(t *testing.T) {
 		Apps     map[string]struct {
 			BotUser string `json:"bot_user"`
 		}
+		Page     string `json:"page_url"`
+		Tmux     string `json:"tmux_socket"`
+		Checkout string `json:"checkout"`
 	}
 	wait(t, "for ready.json", func() (bool, string) {
 		text, err := os.ReadFile(filepath.Join(dir, "ready.json"))
@@ -62,6 +67,24 @@ func TestT5_TheLocalStackAnswersAndStopsLeavingNothing(t *testing.T) {
 		}
 		return strings.Contains(replies[1].Text, "stand-in"), replies[1].Text
 	})
+	require.Equal(t, filepath.Join(dir, "checkouts", "demo"), ready.Checkout)
+	_, ts, err = ana.PostMessageContext(t.Context(), ready.Channels["general"],
+		slack.MsgOptionText("<@"+ready.Apps["smith"].BotUser+"> please fix the README in demo", false))
+	require.NoError(t, err)
+	wait(t, "for the operator, its words and its phases", func() (bool, string) {
+		replies, _, _, err := ana.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{
+			ChannelID: ready.Channels["general"], Timestamp: ts,
+		})
+		var all string
+		for _, m := range replies {
+			all += m.Text + "\n"
+		}
+		return err == nil && strings.Contains(all, "Operator #1 op-fix-readme-in-demo was started for this in demo.") &&
+			strings.Contains(all, "tmux -S "+ready.Tmux) && strings.Contains(all, "● branch: `smith/fix-readme-in-demo`") &&
+			strings.Count(all, "I am a stand-in") == 2, all
+	})
+	picture(t, ready.Page+"?as=ana&channel=general&thread="+ts, "dev-operator.png")
+
 	require.NoError(t, dev.Process.Signal(syscall.SIGINT))
 	wait(t, "for its end", func() (bool, string) {
 		select {
@@ -75,4 +98,19 @@ func TestT5_TheLocalStackAnswersAndStopsLeavingNothing(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(dir, "ready.json"))
 	wait(t, "until nothing is left", func() (bool, string) { left := processesOf(dir); return len(left) == 0, fmt.Sprint(left) })
 	require.Contains(t, said.String(), "Stopped.")
+	require.NoDirExists(t, filepath.Dir(ready.Tmux))
+}
+
+// picture leaves a picture of a page among the tests' output.
+func picture(t *testing.T, url, name string) {
+	t.Helper()
+	chromium, err := tools.Chromium()
+	require.NoError(t, err)
+	path, err := filepath.Abs(filepath.Join("..", "testoutput", name))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	out, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
+		"--window-size=1280,900", "--timeout=5000", "--screenshot="+path, url).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.FileExists(t, path)
 }
