@@ -80,7 +80,8 @@ func (a *Task) handBack(ctx context.Context, op rules.Operator) error {
 	if err != nil || len(lost) == 0 {
 		return err
 	}
-	if err := a.say(ctx, op, "untyped/"+lineID(lost[0].Key), rules.UntypedText(op, len(lost))); err != nil {
+	// One name: a repeat that finds only some of them left says it no second time.
+	if err := a.say(ctx, op, "untyped", rules.UntypedText(op, len(lost))); err != nil {
 		return err
 	}
 	return a.moveAll(ctx, op, lost)

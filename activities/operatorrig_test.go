@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
@@ -105,17 +106,21 @@ func (a *attemptOut) GetInfo(ctx context.Context) activity.Info {
 
 // perform is one execution of an activity, in a worker that dies where a crash was armed.
 func perform[In, Out any](part any, do func(context.Context, In) (Out, error), in In) (out Out, err error) {
+	v, err := execute(part, do, in)
+	if err != nil {
+		return out, err
+	}
+	return out, v.Get(&out)
+}
+
+func execute(part, do, in any) (converter.EncodedValue, error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(sdklog.NewStructuredLogger(discard()))
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&attempts{id: uuid.NewString()}}})
 	env.SetTestTimeout(time.Minute)
 	env.RegisterActivity(part)
-	v, err := env.ExecuteActivity(do, in)
-	if err != nil {
-		return out, err
-	}
-	return out, v.Get(&out)
+	return env.ExecuteActivity(do, in)
 }
 
 func (b *base) bind(lines ...rules.Line) (activities.Binding, error) {
@@ -437,3 +442,19 @@ func only(all []string, names ...string) string {
 
 // errStore is a database that does not answer.
 var errStore = fmt.Errorf("the database is away")
+
+func (l *operatorLedger) MoveLine(ctx context.Context, session string, key rules.LineKey, from, to store.LineState) (bool, error) {
+	return ledgered(l, "MoveLine", func() (bool, error) { return l.Store.MoveLine(ctx, session, key, from, to) })
+}
+
+func (l *operatorLedger) QueueLines(ctx context.Context, session string, lines []store.SessionLine) (int, error) {
+	return ledgered(l, "QueueLines", func() (int, error) { return l.Store.QueueLines(ctx, session, lines) })
+}
+
+func (l *operatorLedger) AddDeposit(ctx context.Context, d store.Deposit) (bool, error) {
+	return ledgered(l, "AddDeposit", func() (bool, error) { return l.Store.AddDeposit(ctx, d) })
+}
+
+func (l *operatorLedger) OwnDeposit(ctx context.Context, id, seat string, owner rules.Thread) (store.Deposit, error) {
+	return ledgered(l, "OwnDeposit", func() (store.Deposit, error) { return l.Store.OwnDeposit(ctx, id, seat, owner) })
+}

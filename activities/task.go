@@ -420,10 +420,11 @@ func (a *Task) FinishTask(ctx context.Context, in FinishInput) error {
 				a.log(op).Warn("a worktree stays", "error", err)
 			}
 		}
+		a.tellBrain(ctx, op)
+		// Last: while the claim stands, a repeat knows that all of this is still to be done.
 		if _, err := a.Ledger.EndClaim(ctx, op.Seat, op.Thread, op.Session); err != nil {
 			return fmt.Errorf("free the thread: %w", err)
 		}
-		a.tellBrain(ctx, op)
 	}
 	return nil
 }
