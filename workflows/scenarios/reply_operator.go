@@ -32,6 +32,7 @@ func replyOperator() []Scenario {
 		{Name: "killed-while-binding", Purpose: "The worker is killed while the classifier is asked.", Kind: Working, Run: killedWhileBinding},
 		{Name: "swept", Purpose: "The retrofit sweep has the thread bind an operator.", Kind: Working, Run: swept},
 		{Name: "phases", Purpose: "GitHub tells of a pull request that no task follows any more.", Kind: Working, Run: phases},
+		{Name: "bound-open", Purpose: "Still open while the agent runs in a thread with an operator, with lines waiting.", Kind: Working, Open: true, Run: boundOpen},
 		{Name: "bound-continued-as-new", Purpose: "Continues as new with its operator.", Kind: Relaying, Run: carried(false)},
 		{Name: "bound-renewed", Purpose: "The run that such a continuation started: its operator is carried.", Kind: Relaying, Run: carried(true)},
 	})
@@ -187,6 +188,20 @@ func phases(ctx context.Context, w *World) (Execution, error) {
 	}
 	x.Run, err = w.laterRun(ctx, x, x.Run)
 	return x, err
+}
+
+func boundOpen(ctx context.Context, w *World) (Execution, error) {
+	root, err := w.started(ctx, "[[classify work left-open "+checkout+"]] [[hang]]")
+	if err != nil {
+		return Execution{}, err
+	}
+	for _, text := range []string{"[[say One.]]", "[[say Two.]]"} {
+		if _, err := w.reply(root, w.bot+text); err != nil {
+			return Execution{}, err
+		}
+	}
+	x := w.brain(root)
+	return x, w.waiting(ctx, x, 2)
 }
 
 // carried has a brain continue as new when it has bound an operator, and answer a line then.
