@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"agentsmith/internal/store"
@@ -53,6 +54,11 @@ func (w *Watcher) look(ctx context.Context) {
 	if err != nil {
 		w.Log.Warn("words of sessions could not be looked for", "error", err)
 	}
+	words := set(waiting)
+	if err == nil {
+		// What was taken is no cause any more: the next word is a new one.
+		maps.DeleteFunc(w.woken, func(session string, _ time.Time) bool { return !words[session] })
+	}
 	living, err := w.Living(ctx)
 	seen := err == nil
 	if err != nil {
@@ -67,7 +73,6 @@ func (w *Watcher) look(ctx context.Context) {
 		return
 	}
 	now := set(living)
-	words := set(waiting)
 	for _, c := range claims {
 		if c.Session == "" {
 			continue
