@@ -31,7 +31,7 @@ type flags struct {
 }
 
 type runFlags struct {
-	Only    []string      `help:"Measure these only: proof, latency, load, cost, memory." enum:"proof,latency,load,cost,memory"`
+	Only    []string      `help:"Measure these only: proof, latency, load, cost, memory, operators." enum:"proof,latency,load,cost,memory,operators"`
 	Samples int           `help:"How many lines the latencies are taken from." default:"150"`
 	Load    time.Duration `help:"How long each side is loaded." default:"15s"`
 	Threads int           `help:"How many idle threads the memory is taken from." default:"1000"`
@@ -72,7 +72,14 @@ func measure(ctx context.Context, f runFlags) error {
 		}
 	}
 	if slices.ContainsFunc([]string{"latency", "load", "cost", "memory"}, wanted) {
-		return measureServer(ctx, f, wanted)
+		if err := measureServer(ctx, f, wanted); err != nil {
+			return err
+		}
+	}
+	if wanted("operators") {
+		if err := operatorsPart(ctx, f); err != nil {
+			return fmt.Errorf("operators: %w", err)
+		}
 	}
 	return nil
 }
@@ -105,7 +112,8 @@ func measureServer(ctx context.Context, f runFlags, wanted func(part string) boo
 	return nil
 }
 
-func newRig(ctx context.Context, dir string) (*rig, error) {
+// newRig starts a system; alter may change what it is started with.
+func newRig(ctx context.Context, dir string, alter ...func(*stack.Options)) (*rig, error) {
 	temporal, err := tools.Temporal()
 	if err != nil {
 		return nil, err
@@ -123,7 +131,7 @@ func newRig(ctx context.Context, dir string) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := stack.Start(ctx, stack.Options{
+	o := stack.Options{
 		Dir: filepath.Join(dir, "run"), Temporal: temporal, Claude: agent, Worker: worker, Starter: starter, Seats: []string{seat},
 		SearchAttributes: workflows.SearchSpecs(), Env: []string{"BENCH_SOCKET=" + socket},
 		Config: map[string]any{
@@ -131,7 +139,11 @@ func newRig(ctx context.Context, dir string) (*rig, error) {
 			"limits": map[string]any{"concurrent_turns": 64},
 			"log":    map[string]any{"level": "warn", "format": "text"},
 		},
-	})
+	}
+	for _, f := range alter {
+		f(&o)
+	}
+	s, err := stack.Start(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,31 +190,9 @@ type sample struct {
 func (s sample) toAgent() time.Duration { return s.agent.began.Sub(s.sent) }
 func (s sample) toPost() time.Duration  { return s.posted.Sub(s.agent.ended) }
 
-// product takes a line through the whole product. root "" starts a thread.
+// product takes a line of ana's through the whole product. root "" starts a thread.
 func (r *rig) product(ctx context.Context, root string) (string, sample, error) {
-	name := r.name("p")
-	since := r.Slack.Log(0).Next
-	ts, err := r.Slack.Person("ana").Reply("general", root, "<@"+r.app.BotUser+"> "+name)
-	if err != nil {
-		return "", sample{}, err
-	}
-	if root == "" {
-		root = ts
-	}
-	s := sample{}
-	if s.posted, err = r.posted(ctx, since, name); err != nil {
-		return root, s, err
-	}
-	if s.agent, err = r.clock.of(ctx, name); err != nil {
-		return root, s, err
-	}
-	for _, d := range r.Slack.Log(since).Deliveries {
-		if d.TS == ts && d.What == "sent" && d.App == seat {
-			s.sent = d.At
-			break
-		}
-	}
-	return root, s, nil
+	return r.asks(ctx, "ana", root, "")
 }
 
 // bare takes a line through the floor: a signal with start, straight from here.

@@ -1,6 +1,7 @@
 // Command agent stands where the agent CLI stands, and does nothing as fast as it can: a
 // benchmark measures what is around an agent, not the agent. It tells when it began and
-// when it ended.
+// when it ended. A classifier's run answers what the line says that it should, and in an
+// operator's terminal the real CLI takes its place.
 package main
 
 import (
@@ -10,7 +11,9 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -18,6 +21,11 @@ var name = regexp.MustCompile(`bench-[0-9a-z-]+`)
 
 func main() {
 	began := time.Now()
+	if !slices.Contains(os.Args, "-p") && !slices.Contains(os.Args, "--print") && os.Getenv("BENCH_CLAUDE") != "" {
+		err := syscall.Exec(os.Getenv("BENCH_CLAUDE"), append([]string{"claude"}, os.Args[1:]...), os.Environ())
+		fmt.Fprintln(os.Stderr, "agent:", err)
+		os.Exit(1)
+	}
 	prompt, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", err)
@@ -28,6 +36,10 @@ func main() {
 		asked = []string{"bench-none"}
 	}
 	session := session(os.Args)
+	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "--json-schema=") }) {
+		classify(string(prompt), session)
+		return
+	}
 	out := json.NewEncoder(os.Stdout)
 	answer := asked[len(asked)-1]
 	for _, line := range []map[string]any{
@@ -40,6 +52,29 @@ func main() {
 		}
 	}
 	tell(asked, began, time.Now())
+}
+
+var disposition = regexp.MustCompile(`kind=(\w+)(?: repo=(\w+))?`)
+
+// classify answers what the newest line says, "kind=work repo=NAME" or "kind=question";
+// any other kind is an outage.
+func classify(prompt, session string) {
+	all := disposition.FindAllStringSubmatch(prompt, -1)
+	form := map[string]string{"kind": "question", "slug": "", "repo": ""}
+	if len(all) > 0 {
+		form["kind"], form["repo"] = all[len(all)-1][1], all[len(all)-1][2]
+	}
+	if form["kind"] != "question" && form["kind"] != "work" {
+		fmt.Fprintln(os.Stderr, "agent: no answer")
+		os.Exit(1)
+	}
+	if asked := name.FindAllString(prompt, -1); form["kind"] == "work" && len(asked) > 0 {
+		form["slug"] = asked[len(asked)-1]
+	}
+	out := json.NewEncoder(os.Stdout)
+	_ = out.Encode(map[string]any{"type": "system", "subtype": "init", "session_id": session, "model": "none"})
+	_ = out.Encode(map[string]any{"type": "result", "subtype": "success", "is_error": false, "result": "", "structured_output": form,
+		"session_id": session, "num_turns": 1, "duration_ms": 1, "total_cost_usd": 0})
 }
 
 func session(args []string) string {
