@@ -101,9 +101,10 @@ func startTypeRig(t *testing.T, args ...string) *typeRig {
 		if t.Failed() {
 			t.Log("the screen:\n" + r.screen())
 		}
+		_ = r.tmux.Kill(context.Background(), r.target.ID) // it writes until it is gone
 		_, _ = r.tmux.Run(context.Background(), nil, "kill-server")
 		_ = r.api.Close()
-		_ = os.RemoveAll(base)
+		require.NoError(t, os.RemoveAll(base))
 	})
 
 	home := filepath.Join(base, "home")
