@@ -16,13 +16,14 @@ func operatorTask() []Scenario {
 		{Name: "closed", Purpose: "Its pull request is closed without a merge.", Kind: Working, Run: closed},
 		{Name: "words", Purpose: "Lines are typed and words are said, one after the other; then it is stopped.", Kind: Working, Run: wordsAndLines},
 		{Name: "stopped", Purpose: "Ended by a stop operator while its agent works.", Kind: Working, Run: stoppedAtWork},
-		{Name: "died", Purpose: "The session dies, is started again, and dies again.", Kind: Working, Run: died},
+		{Name: "died", Purpose: "The run of a session that was started again: it dies too, and a person stops it.", Kind: Working, Run: died},
 		{Name: "next", Purpose: "Another session is adopted while the task ends: it continues as new with that one.", Kind: Working, Run: adoptedAtTheEnd(false)},
 		{Name: "gone", Purpose: "The thread is not the session's: it ends without a word.", Kind: Working, Run: adoptedAtTheEnd(true)},
 		{Name: "cancelled", Purpose: "The workflow is cancelled from outside.", Kind: Working, Run: taskCancelled},
 		{Name: "worker-killed", Purpose: "The worker is killed while the task waits; a word comes in between.", Kind: Working, Run: taskWorkerKilled},
 		{Name: "open", Purpose: "Still open while the operator works.", Kind: Working, Open: true, Run: openTask},
 		{Name: "blocked", Purpose: "The agent asks a person for a tool; then it is stopped.", Kind: Cautious, Run: blocked},
+		{Name: "adopted", Purpose: "The session dies; the one that is started in its place is adopted by the same run.", Kind: Patient, Run: adopted},
 		{Name: "continued-as-new", Purpose: "Continues as new between two looks.", Kind: Relaying, Run: relayed(false)},
 		{Name: "renewed", Purpose: "The run that such a continuation started.", Kind: Relaying, Run: relayed(true)},
 	})
@@ -134,6 +135,32 @@ func died(ctx context.Context, w *World) (Execution, error) {
 	}
 	_, err = w.reply(root, "stop operator")
 	return follower(slug), err
+}
+
+// adopted kills a session and has a line start it again. The task does not look while that
+// one starts, when the thread is nobody's.
+func adopted(ctx context.Context, w *World) (Execution, error) {
+	const slug = "phoenix"
+	root, op, err := w.hired(ctx, slug, "[[say At work.]]")
+	if err != nil {
+		return Execution{}, err
+	}
+	x, err := w.pinned(ctx, follower(slug))
+	if err := errors.Join(err, w.said(ctx, root, "At work."), w.Tmux.Kill(ctx, op.ID)); err != nil {
+		return Execution{}, err
+	}
+	wake := workflows.TaskTrigger{Kind: workflows.TaskWake}
+	if err := w.client.SignalWorkflow(ctx, x.ID, x.Run, workflows.SignalOperatorTask, wake); err != nil {
+		return Execution{}, fmt.Errorf("wake the task of %s: %w", slug, err)
+	}
+	if err := w.knows(ctx, slug, "the death", func(v workflows.TaskView) bool { return v.Facts.Dead }); err != nil {
+		return Execution{}, err
+	}
+	_, err = w.reply(root, w.bot+work(slug, "[[say Back at work.]]"))
+	if err := errors.Join(err, w.said(ctx, root, "Back at work.")); err != nil {
+		return Execution{}, err
+	}
+	return x, w.dismissed(ctx, root)
 }
 
 // adoptedAtTheEnd tells a task at once that it ends and whom to follow next. The next one

@@ -57,13 +57,19 @@ func git(ctx context.Context, dir string, args ...string) (string, error) {
 
 // work is a line that asks for work of a name; job is what the operator is to do.
 func work(slug, job string) string {
-	return fmt.Sprintf("[[classify work %s %s]] [[say It is handed on.]] [[terminal]] %s", slug, checkout, job)
+	return fmt.Sprintf("[[classify work %s %s]] [[say %s]] [[terminal]] %s", slug, checkout, handedOn, job)
 }
+
+// handedOn is what the brain answers to a line that asks for work.
+const handedOn = "It is handed on."
 
 // hired starts a thread that asks for work and waits until its operator runs and the
 // line is answered.
 func (w *World) hired(ctx context.Context, slug, job string) (root string, op terminal.Live, err error) {
-	if root, err = w.told(ctx, work(slug, job)); err != nil {
+	if root, err = w.ask(work(slug, job)); err != nil {
+		return "", op, err
+	}
+	if err = w.said(ctx, root, handedOn); err != nil { // the table of phases may come first
 		return "", op, err
 	}
 	op, err = w.operator(ctx, root)

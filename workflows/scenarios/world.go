@@ -35,12 +35,14 @@ const (
 	Working
 	// Cautious operators ask a person before they use a tool.
 	Cautious
+	// Patient tasks look at their operators when something happens, and seldom else.
+	Patient
 	// Relaying is a system with operators whose runs all continue as new after a few looks.
 	Relaying
 )
 
 // Kinds are all kinds, in the order in which a capture goes through them.
-func Kinds() []Kind { return []Kind{Quick, Long, Renewing, Owing, Working, Cautious, Relaying} }
+func Kinds() []Kind { return []Kind{Quick, Long, Renewing, Owing, Working, Cautious, Patient, Relaying} }
 
 // set changes the options of a system to what a kind asks for.
 func (k Kind) set(ctx context.Context, o *stack.Options) error {
@@ -56,6 +58,9 @@ func (k Kind) set(ctx context.Context, o *stack.Options) error {
 		return operators(ctx, o, true)
 	case Cautious:
 		return operators(ctx, o, false)
+	case Patient:
+		o.Config["github"] = map[string]any{"poll": "5m"}
+		return operators(ctx, o, true)
 	case Relaying:
 		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=20")
 		return operators(ctx, o, true)
