@@ -42,7 +42,9 @@ const (
 )
 
 // Kinds are all kinds, in the order in which a capture goes through them.
-func Kinds() []Kind { return []Kind{Quick, Long, Renewing, Owing, Working, Cautious, Patient, Relaying} }
+func Kinds() []Kind {
+	return []Kind{Quick, Long, Renewing, Owing, Working, Cautious, Patient, Relaying}
+}
 
 // set changes the options of a system to what a kind asks for.
 func (k Kind) set(ctx context.Context, o *stack.Options) error {
