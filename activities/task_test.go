@@ -160,18 +160,21 @@ func TestObserveTask_SaysSoOfALineThatWasBeingTypedWhenTheSessionDied(t *testing
 func TestObserveTask_LeavesASessionAloneThatIsBeingBound(t *testing.T) {
 	d := newDesk(t)
 	d.launcher.die(d.op1.Session)
-	d.points.arm("before BindClaim", 0)
+	newer := d.launcher.run(activities.Launch{Seat: "smith", Thread: d.first.Thread(), Slug: "fix-login", Repo: "shop"})
+	d.points.arm("after RegisterSession", 0)
 	_, err := d.bind(d.room.says(d.first.Root, "go on"))
 	require.ErrorContains(t, err, "crashed")
+	d.queue(newer, "for the newer")
+	require.False(t, d.mustLook(d.op1).Gone, "the claim is still the dead one's")
+	require.Equal(t, []string{"queued for the newer"}, d.waiting(newer))
 	open, err := d.store.Sessions(t.Context())
 	require.NoError(t, err)
 	require.Len(t, open, 2)
-	newer := open[1]
-	d.queue(rules.Operator{Session: newer.ID}, "for the newer")
-	got := d.mustLook(d.op1)
-	require.True(t, got.Gone)
-	require.Empty(t, d.term.typed)
-	require.Equal(t, []string{"queued for the newer"}, d.waiting(rules.Operator{Session: newer.ID}))
+	// And when it is bound, it goes on as if nothing had been.
+	op2 := *d.mustBind(rules.DispBound, "", d.room.says(d.first.Root, "go on")).Operator
+	require.True(t, d.mustLook(d.op1).Gone)
+	d.mustLook(op2)
+	require.Equal(t, []string{"for the newer"}, d.term.typed[op2.Session])
 }
 
 // R11: a word is kept before its file goes, once, and in its order.
