@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/chromedp/chromedp"
 	"github.com/slack-go/slack"
 	"github.com/stretchr/testify/require"
 
@@ -83,7 +86,7 @@ func TestT5_TheLocalStackAnswersAndStopsLeavingNothing(t *testing.T) {
 			strings.Contains(all, "tmux -S "+ready.Tmux) && strings.Contains(all, "● branch: `smith/fix-readme-in-demo`") &&
 			strings.Count(all, "I am a stand-in") == 2, all
 	})
-	picture(t, ready.Page+"?as=ana&channel=general&thread="+ts, "dev-operator.png")
+	picture(t, ready.Page+"?as=ana&channel=general&thread="+ts, "op-fix-readme-in-demo was started for this in demo", "dev-operator.png")
 
 	require.NoError(t, dev.Process.Signal(syscall.SIGINT))
 	wait(t, "for its end", func() (bool, string) {
@@ -101,16 +104,28 @@ func TestT5_TheLocalStackAnswersAndStopsLeavingNothing(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(ready.Tmux))
 }
 
-// picture leaves a picture of a page among the tests' output.
-func picture(t *testing.T, url, name string) {
+// picture waits until a page shows a text, and leaves a picture of it among the tests' output.
+func picture(t *testing.T, url, text, name string) {
 	t.Helper()
-	chromium, err := tools.Chromium()
+	bin, err := tools.Chromium()
 	require.NoError(t, err)
-	path, err := filepath.Abs(filepath.Join("..", "testoutput", name))
+	profile, err := os.MkdirTemp("", "smith-chrome")
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	out, err := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
-		"--window-size=1280,900", "--timeout=5000", "--screenshot="+path, url).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.FileExists(t, path)
+	t.Cleanup(func() { _ = os.RemoveAll(profile) }) // the browser writes there while it ends
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	ctx, stop = chromedp.NewExecAllocator(ctx, chromedp.ExecPath(bin), chromedp.UserDataDir(profile), chromedp.Headless, chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1280, 1000), chromedp.WSURLReadTimeout(time.Minute))
+	defer stop()
+	ctx, stop = chromedp.NewContext(ctx)
+	defer stop()
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))
+	shown := fmt.Sprintf(`new Promise(done => { const look = () => document.body.innerText.includes(%q) ? done(true) : setTimeout(look, 50); look(); })`, text)
+	_, err = chromedp.Run(ctx, chromedp.Evaluate[bool](shown, chromedp.EvalAwaitPromise))
+	require.NoError(t, err, "the page does not show %q", text)
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	dir := filepath.Join("..", "testoutput")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), png, 0o644))
 }
