@@ -81,8 +81,8 @@ type TaskDoor interface {
 }
 
 const (
-	// claimLease is how long a claimant may be at it: longer than a Bind may take. Of one
-	// that is older nobody is left (O6).
+	// claimLease is how long a claimant on another box may be at it: longer than a Bind may
+	// take. Of one that is older nobody is left (O6).
 	claimLease = 6 * time.Minute
 	// claimWait is how long a loser waits for the winner's session.
 	claimWait = 30 * time.Second
@@ -277,7 +277,12 @@ func (o *Operator) claim(ctx context.Context, in BindInput, want rules.WorkDispo
 // lost goes on where somebody else holds the claim. A claim whose session is gone, or
 // whose claimant died, is taken over: the search for a live session came before (O6, O7).
 func (o *Operator) lost(ctx context.Context, in BindInput, c store.Claim, claimant, ask string) Binding {
-	for deadline := o.Now().Add(claimWait); c.State == store.ClaimClaiming && o.Now().Sub(c.ClaimedAt) < claimLease; {
+	lease := claimLease
+	if c.Box == o.Box {
+		// The launcher's lock is this box's: whoever comes second finds the first one's session.
+		lease = claimWait
+	}
+	for deadline := o.Now().Add(claimWait); c.State == store.ClaimClaiming && o.Now().Sub(c.ClaimedAt) < lease; {
 		if o.Now().After(deadline) || o.Wait(ctx, claimPoll) != nil {
 			return Binding{Disposition: rules.DispUnbound, Why: rules.GapBusy}
 		}

@@ -15,10 +15,12 @@ import (
 )
 
 // others has another claimant claim the thread of a line.
-func (b *base) others(line rules.Line) store.Claim {
+func (b *base) others(line rules.Line) store.Claim { return b.othersOn(line, "main") }
+
+func (b *base) othersOn(line rules.Line, box string) store.Claim {
 	b.t.Helper()
 	c, won, err := b.store.Claim(b.t.Context(), store.Wish{
-		Seat: "smith", Thread: line.Thread(), Slug: "their-name", Repo: "shop", Box: "main", Claimant: "another",
+		Seat: "smith", Thread: line.Thread(), Slug: "their-name", Repo: "shop", Box: box, Claimant: "another",
 	})
 	require.NoError(b.t, err)
 	require.True(b.t, won)
@@ -50,12 +52,22 @@ func TestBind_TheLoserOfAClaimIsBoundToTheWinner(t *testing.T) {
 func TestBind_WaitsForAWinnerOnlySoLong(t *testing.T) {
 	b := newBase(newRoom(t))
 	line := b.says("", "fix it")
-	b.others(line)
+	b.othersOn(line, "elsewhere")
 	b.mustBind(rules.DispUnbound, rules.GapBusy, line)
 	require.Empty(t, b.launcher.started())
 	c, ok := b.claim(line.Thread())
 	require.True(t, ok)
 	require.Equal(t, "another", c.Claimant, "a claimant that may live keeps its claim")
+}
+
+// O7, O8: on one box the launcher's lock decides, so a claimant that says nothing for a
+// while is taken over at once: the next line of a thread is its recovery.
+func TestBind_TakesASilentClaimantOfItsOwnBoxOver(t *testing.T) {
+	b := newBase(newRoom(t))
+	line := b.says("", "fix it")
+	b.others(line)
+	b.mustBind(rules.DispSpawned, "", line)
+	require.Len(t, b.launcher.started(), 1)
 }
 
 func TestBind_SaysSoWhereTheWinnerFailed(t *testing.T) {

@@ -47,7 +47,6 @@ func withOperators() settings {
 		}
 		o.Seats = []string{"smith"}
 		o.Operators = &stack.Operators{Checkouts: []string{web}, Config: map[string]any{"skip_permissions": true, "limit": 40}}
-		o.Config["classifier"] = map[string]any{"timeout": "20s"}
 	}
 }
 
