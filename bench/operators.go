@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
+	"agentsmith/internal/slackbox"
 	"agentsmith/internal/stack"
 	"agentsmith/internal/tools"
 )
@@ -105,25 +108,45 @@ func (r *rig) asks(ctx context.Context, who, root, more string) (string, sample,
 	return root, s, nil
 }
 
+// spoken waits until the operator has said something since a moment of the log.
+func (r *rig) spoken(ctx context.Context, since uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	err := r.Slack.Wait(ctx, func() bool {
+		return slices.ContainsFunc(r.Slack.Log(since).Messages, func(m slackbox.LoggedMessage) bool {
+			return m.App == seat && strings.Contains(m.Text, "stand-in")
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the operator's word: %w", err)
+	}
+	return nil
+}
+
 // boundLatency takes lines in a thread that has its operator, and in one of the system
 // without operators, in turn. Between two the operator has had its line and spoken.
 func boundLatency(ctx context.Context, on, off *rig, samples int) error {
+	since := on.Slack.Log(0).Next
 	bound, _, err := on.asks(ctx, "ana", "", "kind=work repo=web")
 	if err != nil {
+		return err
+	}
+	if err := on.spoken(ctx, since); err != nil {
 		return err
 	}
 	plain, _, err := off.asks(ctx, "ana", "", "kind=work repo=web")
 	if err != nil {
 		return err
 	}
-	if _, err := on.quiet(ctx, on.brain(bound)); err != nil {
-		return err
-	}
 	var with, without []sample
 	const warm = 3
 	for i := range samples + warm {
+		since := on.Slack.Log(0).Next
 		_, a, err := on.asks(ctx, "ana", bound, "")
 		if err != nil {
+			return err
+		}
+		if err := on.spoken(ctx, since); err != nil {
 			return err
 		}
 		if _, err := on.quiet(ctx, on.brain(bound)); err != nil {
@@ -144,22 +167,25 @@ func boundLatency(ctx context.Context, on, off *rig, samples int) error {
 }
 
 // dispositionCost counts the actions of one person's turn in each disposition, all that
-// comes of it until the server is quiet included. The floor is the same turn with
+// comes of it until the server is quiet included, so the operator's own words too. The floor is the same turn with
 // operators switched off, which is the disposition "disabled".
 func dispositionCost(ctx context.Context, on, off *rig) error {
-	cost := func(r *rig, who, root, more string) (string, float64, error) {
+	cost := func(r *rig, who, root, more string, operator bool) (string, float64, error) {
 		got, err := r.spent(ctx, func() (string, error) {
 			var err error
-			root, _, err = r.asks(ctx, who, root, more)
+			since := r.Slack.Log(0).Next
+			if root, _, err = r.asks(ctx, who, root, more); err == nil && operator {
+				err = r.spoken(ctx, since)
+			}
 			return r.brain(root), err
 		})
 		return root, got.actions, err
 	}
-	plain, first, err := cost(off, "ana", "", "kind=work repo=web")
+	plain, first, err := cost(off, "ana", "", "kind=work repo=web", false)
 	if err != nil {
 		return err
 	}
-	_, follow, err := cost(off, "ana", plain, "kind=work repo=web")
+	_, follow, err := cost(off, "ana", plain, "kind=work repo=web", false)
 	if err != nil {
 		return err
 	}
@@ -170,12 +196,12 @@ func dispositionCost(ctx context.Context, on, off *rig) error {
 		{"unavailable", "ana", "kind=broken"}, {"spawned", "ana", "kind=work repo=web"},
 	} {
 		var n float64
-		if root, n, err = cost(on, d.who, "", d.more); err != nil {
+		if root, n, err = cost(on, d.who, "", d.more, d.name == "spawned"); err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
 		report(d.name+"-turn-actions", n, first)
 	}
-	_, n, err := cost(on, "ana", root, "")
+	_, n, err := cost(on, "ana", root, "", true)
 	if err != nil {
 		return err
 	}
@@ -184,7 +210,7 @@ func dispositionCost(ctx context.Context, on, off *rig) error {
 	if err := on.client.TerminateWorkflow(ctx, on.brain(root), "", "bench"); err != nil {
 		return fmt.Errorf("end a brain: %w", err)
 	}
-	if _, n, err = cost(on, "ana", root, ""); err != nil {
+	if _, n, err = cost(on, "ana", root, "", true); err != nil {
 		return err
 	}
 	report("bound-turn-actions", n, first)
