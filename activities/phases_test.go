@@ -188,6 +188,21 @@ func TestPublishPhases_PostsOneMessageWhereverAWorkerDies(t *testing.T) {
 	}
 }
 
+// What stands is the text of the first attempt to post it, until it is edited.
+func TestPublishPhases_EditsWhatAnEarlierAttemptPosted(t *testing.T) {
+	w := newWall(t)
+	w.points.arm("after Post", 0)
+	_, err := w.try(activities.PublishInput{Facts: bound()})
+	require.ErrorContains(t, err, "crashed")
+	f := bound()
+	f.Branch, f.Commits = "smith/fix-login", 2
+	w.points.arm("after SetPhaseMessage", 0)
+	_, err = w.try(activities.PublishInput{Facts: f})
+	require.ErrorContains(t, err, "crashed")
+	w.publish(f)
+	require.Contains(t, w.table().Text, "2 commits")
+}
+
 // A table that somebody deleted stays away; what it would say is returned all the same.
 func TestPublishPhases_LeavesADeletedTableDeleted(t *testing.T) {
 	w := newWall(t)
