@@ -74,8 +74,11 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 	if in, err = p.instead(ctx, in); err != nil {
 		return PostResult{}, err
 	}
-	if in.Say == SayNothing && bindingText(in.Binding) != "" {
+	switch bound := bindingText(in.Binding); {
+	case in.Say == SayNothing && bound != "":
 		in.Say = SayBinding
+	case in.Say == SayBinding && bound == "":
+		in.Say = SayNothing // operators are switched off (O5)
 	}
 	postID, err := p.name(ctx, in)
 	if err != nil {

@@ -209,10 +209,10 @@ func (x *inbox) around(ctx context.Context, in inbound) bool {
 	if e.Stop {
 		trigger = stopTrigger(in.line, author)
 		trigger.Raw = in.line.Raw
-	} else if rules.IsStopOperator(in.line.Text, x.roster.Self.BotUser) {
-		trigger.Kind, trigger.EventTS = workflows.KindStopOperator, in.line.TS
 	} else if ok, _, known := x.people.mayNow(ctx, in.line.User); !known || !ok {
 		return false
+	} else if rules.IsStopOperator(in.line.Text, x.roster.Self.BotUser) {
+		trigger.Kind, trigger.EventTS = workflows.KindStopOperator, in.line.TS
 	} else {
 		spawn, known := x.people.maySpawn(ctx, in.line.User)
 		trigger.MaySpawn = spawn && known
