@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,4 +91,30 @@ func TestO11_AThreadAndItsOperatorTalk(t *testing.T) {
 	}
 	again := r.reply("ana", root, "@smith [[say nobody works here]]")
 	require.NotContains(t, r.answer("smith", again).Text, "perator")
+}
+
+// X5: with a stack that stops, its tmux server and the agents in it end, though operators
+// were at work.
+func TestX5_NoOperatorOutlivesItsStack(t *testing.T) {
+	t.Parallel()
+	s, err := begin(t.TempDir(), withOperators())
+	require.NoError(t, err)
+	r := &room{system: s, t: t, id: s.general()}
+	root := r.say("ana", "@smith [[classify work long-haul web]] [[say go]] [[terminal]] [[say at work]] [[hang]]")
+	r.answer("smith", root)
+	op := r.operator(root)
+	require.False(t, zombie(fmt.Sprintf("/proc/%d", op.PanePID)), "its agent lives")
+	s.settle(t)
+	require.Empty(t, s.close(), "nothing is left behind")
+	require.True(t, zombie(fmt.Sprintf("/proc/%d", op.PanePID)), "its agent is gone")
+}
+
+// general is the channel that everybody is in.
+func (s *system) general() string {
+	for _, c := range s.Slack.State().Channels {
+		if c.Name == "general" {
+			return c.ID
+		}
+	}
+	return ""
 }
