@@ -45,7 +45,8 @@ type WorkThread struct {
 }
 
 // AskedForWork notes that the thread's line was found to ask for work, so that a sweep
-// finds it when no operator came of it. Asked again, what is named now stands.
+// finds it when no operator came of it. Asked again before it is done, the line that asked
+// first stands, with the slug and repo that are named now: "in web" is no ask by itself.
 func (s *Store) AskedForWork(ctx context.Context, seat string, t rules.Thread, slug, repo string) error {
 	if seat == "" || t.Channel == "" || t.Root == "" {
 		return s.wrap("note work", fmt.Errorf("%w: it needs a seat and a thread", ErrInvalid))
@@ -56,7 +57,7 @@ func (s *Store) AskedForWork(ctx context.Context, seat string, t rules.Thread, s
 			ON CONFLICT (seat, team, channel, root) DO UPDATE SET
 				slug = CASE WHEN excluded.slug = '' THEN work.slug ELSE excluded.slug END,
 				repo = CASE WHEN excluded.repo = '' THEN work.repo ELSE excluded.repo END,
-				asked_at = excluded.asked_at, done_at = 0`,
+				asked_at = CASE WHEN work.done_at = 0 THEN work.asked_at ELSE excluded.asked_at END, done_at = 0`,
 			seat, t.Team, t.Channel, t.Root, slug, repo, s.micros())
 		return err
 	})
