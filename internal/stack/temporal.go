@@ -2,7 +2,9 @@ package stack
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"time"
@@ -44,6 +46,19 @@ func pollQuickly() []string {
 
 // StartTemporal starts the server on loopback and returns when it answers.
 func StartTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
+	for try := 1; ; try++ {
+		t, err := startTemporal(ctx, o)
+		if err == nil || try == 3 || t == nil || t.Proc == nil {
+			return t, err
+		}
+		if ended, _ := t.Proc.Ended(); !ended {
+			return t, err
+		}
+		// It ended by itself: another program took one of its ports meanwhile.
+	}
+}
+
+func startTemporal(ctx context.Context, o TemporalOptions) (*Temporal, error) {
 	port, err := freePort(o.Port)
 	if err != nil {
 		return nil, err
@@ -104,15 +119,25 @@ func (quiet) Error(string, ...any) {}
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// freePort returns want when it is free, else any free port on loopback.
+// The ports that freePort chooses from lie below those that the system gives to outgoing
+// connections: one of those could take a port before the program that is to have it does.
+const (
+	firstPort = 15_000
+	ports     = 17_000
+)
+
+// freePort returns the wanted port where it is free, else any that is; 0 wants any.
 func freePort(want int) (int, error) {
-	for _, p := range []int{want, 0} {
+	for try := range 100 {
+		p := want
+		if p == 0 || try > 0 {
+			p = firstPort + rand.IntN(ports)
+		}
 		l, err := net.Listen("tcp", loopback(p))
 		if err != nil {
 			continue
 		}
-		defer l.Close()
-		return l.Addr().(*net.TCPAddr).Port, nil
+		return p, l.Close()
 	}
-	return 0, fmt.Errorf("no free port on loopback")
+	return 0, errors.New("no free port on loopback")
 }
