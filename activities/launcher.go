@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
+	"agentsmith/internal/agent"
+	"agentsmith/internal/config"
 	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 )
@@ -61,6 +65,23 @@ type StartOperator struct {
 	Env []string
 	// Timeout ends a launcher that hangs.
 	Timeout time.Duration
+}
+
+// NewStartOperator is the launcher that the config names, else the one beside this program.
+// It may know what an agent may, and nothing of ours (X3).
+func NewStartOperator(cfg *config.Config, timeout time.Duration) (*StartOperator, error) {
+	program := cfg.Operators.Command
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find the folder of this program: %w", err)
+		}
+		program = filepath.Join(filepath.Dir(self), "start-operator")
+	}
+	return &StartOperator{
+		Program: program, Config: cfg.File, Timeout: timeout,
+		Env: append(agent.BuildEnv(os.Environ(), cfg.Agent.PassEnv, ""), "HOME="+os.Getenv("HOME")),
+	}, nil
 }
 
 // slug is what start-operator is asked about: where only the thread is meant, a name that

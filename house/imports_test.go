@@ -43,7 +43,7 @@ func rooms() []room {
 		// Scenarios act on a running system: they stand beside the workflows, and are none.
 		{name: scenarios, may: []string{"rules", "internal", "workflows"}},
 		{name: "workflows", may: []string{"rules", "activities"}, tests: []string{"internal/tools"}},
-		{name: "signals", may: []string{"rules", "activities", "workflows"}},
+		{name: "signals", may: []string{"rules", "internal/config", "activities", "workflows"}},
 		{name: "starter", may: []string{"rules", "internal", "workflows", "signals"}},
 		{name: "worker", may: []string{"rules", "internal", "activities", "workflows", "signals"}},
 		{name: "replaytests", may: []string{"rules", "internal", "activities", "workflows", "histories"}},

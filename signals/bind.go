@@ -2,7 +2,6 @@ package signals
 
 import (
 	"context"
-	"fmt"
 
 	"agentsmith/rules"
 	"agentsmith/workflows"
@@ -22,13 +21,5 @@ func (w *Worker) Bind(ctx context.Context, seat string, line rules.Line, asked r
 	if len(line.Text) > rules.InlineText {
 		trigger.Line.Text, trigger.TextRef = "", true
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	in := workflows.ReplyInput{Seat: seat, Thread: t, Trigger: trigger, Settings: w.Settings}
-	_, err := w.Client.SignalWithStartWorkflow(ctx, workflows.ReplyID(seat, t), workflows.SignalAddContext, trigger,
-		Options(seat, w.Workspaces[seat], t), workflows.ReplyType, in)
-	if err != nil {
-		return fmt.Errorf("signal with start the brain of %s in %s: %w", t.Root, t.Channel, err)
-	}
-	return nil
+	return w.wakeBrain(ctx, seat, t, trigger)
 }

@@ -39,6 +39,14 @@ func Options(seat, workspace string, t rules.Thread) client.StartWorkflowOptions
 	}
 }
 
+// WakeBrain sends a trigger to the brain of a thread, and starts it where none runs. ctx
+// bounds the call; the error is Temporal's own.
+func WakeBrain(ctx context.Context, c Client, workspace string, in workflows.ReplyInput) error {
+	_, err := c.SignalWithStartWorkflow(ctx, workflows.ReplyID(in.Seat, in.Thread), workflows.SignalAddContext, in.Trigger,
+		Options(in.Seat, workspace, in.Thread), workflows.ReplyType, in)
+	return err
+}
+
 // Link is the thread's permanent address on the team's Slack, "" where that is unknown.
 func Link(workspace string, t rules.Thread) string {
 	if workspace == "" || t.Root == "" {
@@ -64,12 +72,14 @@ func (w *Worker) Offer(ctx context.Context, seat string, t rules.Thread, d activ
 	trigger := workflows.Trigger{Kind: workflows.KindDeposit, Deposit: &d}
 	trigger.Line.LineKey = rules.LineKey{Team: t.Team, Channel: t.Channel}
 	trigger.Line.Root = t.Root
+	return w.wakeBrain(ctx, seat, t, trigger)
+}
+
+func (w *Worker) wakeBrain(ctx context.Context, seat string, t rules.Thread, trigger workflows.Trigger) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	in := workflows.ReplyInput{Seat: seat, Thread: t, Trigger: trigger, Settings: w.Settings}
-	_, err := w.Client.SignalWithStartWorkflow(ctx, workflows.ReplyID(seat, t), workflows.SignalAddContext, trigger,
-		Options(seat, w.Workspaces[seat], t), workflows.ReplyType, in)
-	if err != nil {
+	if err := WakeBrain(ctx, w.Client, w.Workspaces[seat], in); err != nil {
 		return fmt.Errorf("signal with start the brain of %s in %s: %w", t.Root, t.Channel, err)
 	}
 	return nil

@@ -54,9 +54,7 @@ func (b *seatBrains) wake(ctx context.Context, t rules.Thread, trigger workflows
 	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
 	defer cancel()
 	in := workflows.ReplyInput{Seat: b.seat, Thread: t, Trigger: trigger, Settings: b.settings}
-	_, err = b.client.SignalWithStartWorkflow(ctx, workflows.ReplyID(b.seat, t), workflows.SignalAddContext, trigger,
-		signals.Options(b.seat, b.workspace, t), workflows.ReplyType, in)
-	return signalled("signal with start", t, err)
+	return signalled("signal with start", t, signals.WakeBrain(ctx, b.client, b.workspace, in))
 }
 
 func (b *seatBrains) tell(ctx context.Context, t rules.Thread, trigger workflows.Trigger) error {

@@ -15,6 +15,7 @@ import (
 	"agentsmith/internal/config"
 	"agentsmith/internal/store"
 	"agentsmith/rules"
+	"agentsmith/signals"
 	"agentsmith/workflows"
 )
 
@@ -43,9 +44,7 @@ func newHouse(ctx context.Context, cfg *config.Config, seats []identity, l ledge
 	h := &house{drain: cfg.Drain, log: log, ready: ready}
 	settings := map[string]workflows.Settings{}
 	for _, id := range seats {
-		settings[id.Name] = workflows.Settings{
-			Box: id.Box, IdleAfter: cfg.IdleAfter, TurnTimeout: cfg.Limits.TurnTimeout, SelfDriveHops: cfg.Limits.SelfDriveHops,
-		}
+		settings[id.Name] = signals.Settings(cfg, id.Box)
 		h.shut.Add(1)
 		e, err := newEntrance(ctx, cfg, id, seats, l, temporal, settings[id.Name], loud, log, h.opened)
 		if err != nil {

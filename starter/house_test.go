@@ -401,7 +401,7 @@ func TestAlarms_AreSaidInTheOpsChannel(t *testing.T) {
 		}
 	}
 	health := &telemetry.Health{}
-	l := &telemetry.Loud{Log: slog.New(slog.DiscardHandler), Health: health, Say: sayTo(general, seats)}
+	l := &telemetry.Loud{Log: slog.New(slog.DiscardHandler), Health: health, Say: slackapi.SayTo(general, speakers(seats))}
 	a := alarms{l}
 	a.Raise("store smith", "The store is full of <@U1>.")
 	a.Raise("store smith", "The store is full of <@U1>.")
@@ -413,5 +413,5 @@ func TestAlarms_AreSaidInTheOpsChannel(t *testing.T) {
 	said := box.Log(0).Messages
 	require.Len(t, said, 2)
 	require.NotContains(t, said[0].Text, "<@U1>")
-	require.Nil(t, sayTo("", seats))
+	require.Nil(t, slackapi.SayTo("", speakers(seats)))
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"go.temporal.io/sdk/client"
@@ -20,7 +19,6 @@ import (
 	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
 	"agentsmith/internal/telemetry"
-	"agentsmith/rules"
 )
 
 type flags struct {
@@ -94,7 +92,7 @@ func run(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	alarm := &telemetry.Loud{Log: logger, Health: health, Say: sayTo(cfg.OpsChannel, seats)}
+	alarm := &telemetry.Loud{Log: logger, Health: health, Say: slackapi.SayTo(cfg.OpsChannel, speakers(seats))}
 	defer alarm.Wait()
 	h, err := newHouse(ctx, cfg, seats, ledger, temporal, alarms{alarm}, logger, func() { health.Green("doors", "") })
 	if err != nil {
@@ -114,22 +112,11 @@ type alarms struct{ loud *telemetry.Loud }
 func (a alarms) Raise(key, text string) { a.loud.Alarm(context.Background(), key, text) }
 func (a alarms) Clear(key, text string) { a.loud.Clear(context.Background(), key, text) }
 
-// sayTo says a line of trouble in the ops channel, as the first seat that can.
-func sayTo(channel string, seats []identity) func(context.Context, string) error {
-	if channel == "" || len(seats) == 0 {
-		return nil
+// speakers are the seats that can say trouble in the ops channel, in the config's order.
+func speakers(seats []identity) []slackapi.Speaker {
+	var out []slackapi.Speaker
+	for _, s := range seats {
+		out = append(out, slackapi.Speaker{Name: s.Name, Slack: s.client})
 	}
-	return func(ctx context.Context, text string) error {
-		text = string(telemetry.Clean([]byte(text)))
-		var err error
-		for _, s := range seats {
-			_, err = s.client.Post(ctx, slackapi.PostRequest{
-				Channel: channel, NewThread: true, Text: text, PostID: "ops/" + s.Name + "/" + rules.TimeTS(time.Now()), Part: 1, Parts: 1,
-			})
-			if err == nil {
-				return nil
-			}
-		}
-		return err
-	}
+	return out
 }

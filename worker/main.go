@@ -134,7 +134,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 		Seats: seats, Ledger: ledger, Dirs: dirs, Box: cfg.Box, RequestTimeout: cfg.Slack.RequestTimeout,
 		Now: time.Now, Wait: activities.Wait, Log: logger, Tasks: door,
 	}
-	loud := &telemetry.Loud{Log: logger, Health: health, Say: sayTo(cfg.OpsChannel, seats)}
+	loud := &telemetry.Loud{Log: logger, Health: health, Say: slackapi.SayTo(cfg.OpsChannel, speakers(seats))}
 	defer loud.Wait()
 	ops, err := newOperators(cfg, logger, ledger, door, seats, poster, agents, runner, loud)
 	if err != nil {

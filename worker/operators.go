@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -14,13 +13,11 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"agentsmith/activities"
-	"agentsmith/internal/agent"
 	"agentsmith/internal/config"
 	"agentsmith/internal/github"
 	"agentsmith/internal/outbox"
 	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
-	"agentsmith/internal/telemetry"
 	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 	"agentsmith/signals"
@@ -50,7 +47,7 @@ type operators struct {
 // newOperators puts them together. door reaches the workflows of threads.
 func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, door *signals.Worker, seats activities.Seats,
 	poster *activities.Poster, agents *activities.Agent, runner activities.Runner, loud github.Loud) (*operators, error) {
-	program, err := launcher(cfg)
+	launcher, err := activities.NewStartOperator(cfg, launchTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +72,10 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 			Classifier: &activities.Classifier{
 				Runner: runner, Model: cfg.Classifier.Model, Timeout: cfg.Classifier.Timeout, Log: logger,
 			},
-			Launcher: &activities.StartOperator{
-				Program: program, Config: cfg.File, Env: launcherEnv(cfg), Timeout: launchTimeout,
-			},
-			Hold: activities.Hold(agents),
-			Link: func(seat string, t rules.Thread) string { return signals.Link(door.Workspaces[seat], t) },
-			Now:  time.Now, Wait: activities.Wait, Log: logger,
+			Launcher: launcher,
+			Hold:     activities.Hold(agents),
+			Link:     func(seat string, t rules.Thread) string { return signals.Link(door.Workspaces[seat], t) },
+			Now:      time.Now, Wait: activities.Wait, Log: logger,
 		},
 		task: &activities.Task{
 			Ledger: ledger, Terminal: box, Words: words, Brains: door, Pulls: pulls, Box: cfg.Box,
@@ -104,29 +99,9 @@ func (o *operators) register(w worker.Worker) {
 // doorOf reaches the workflows of threads from this worker.
 func doorOf(cfg *config.Config, temporal client.Client, workspaces map[string]string) *signals.Worker {
 	return &signals.Worker{
-		Client: temporal, Workspaces: workspaces,
-		Settings: workflows.Settings{
-			Box: cfg.Box, IdleAfter: cfg.IdleAfter, TurnTimeout: cfg.Limits.TurnTimeout, SelfDriveHops: cfg.Limits.SelfDriveHops,
-		},
+		Client: temporal, Workspaces: workspaces, Settings: signals.Settings(cfg, cfg.Box),
 		Task: workflows.TaskSettings{Box: cfg.Box, Poll: cfg.GitHub.Poll, Tick: min(taskTick, cfg.GitHub.Poll), GiveUp: taskGivesUp},
 	}
-}
-
-// launcher is start-operator: the configured one, else the one beside this program.
-func launcher(cfg *config.Config) (string, error) {
-	if cfg.Operators.Command != "" {
-		return cfg.Operators.Command, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the folder of this program: %w", err)
-	}
-	return filepath.Join(filepath.Dir(self), "start-operator"), nil
-}
-
-// launcherEnv is what start-operator may know: what an agent may, and nothing of ours (X3).
-func launcherEnv(cfg *config.Config) []string {
-	return append(agent.BuildEnv(os.Environ(), cfg.Agent.PassEnv, ""), "HOME="+os.Getenv("HOME"))
 }
 
 // terminals is the box's tmux as a task sees it.
@@ -183,22 +158,11 @@ func (t terminals) living(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// sayTo says a line of trouble in the ops channel, as the first seat that can (T6).
-func sayTo(channel string, seats activities.Seats) func(context.Context, string) error {
-	if channel == "" {
-		return nil
+// speakers are the seats that can say trouble in the ops channel, by name.
+func speakers(seats activities.Seats) []slackapi.Speaker {
+	var out []slackapi.Speaker
+	for _, name := range slices.Sorted(maps.Keys(seats.ByName)) {
+		out = append(out, slackapi.Speaker{Name: name, Slack: seats.ByName[name].Slack})
 	}
-	return func(ctx context.Context, text string) error {
-		var err error
-		for _, name := range slices.Sorted(maps.Keys(seats.ByName)) {
-			_, err = seats.ByName[name].Slack.Post(ctx, slackapi.PostRequest{
-				Channel: channel, NewThread: true, Text: string(telemetry.Clean([]byte(text))),
-				PostID: "ops/" + name + "/" + rules.TimeTS(time.Now()), Part: 1, Parts: 1,
-			})
-			if err == nil {
-				return nil
-			}
-		}
-		return err
-	}
+	return out
 }

@@ -71,7 +71,7 @@ func replay(ctx context.Context, c client.Client, p *proof.Prover, r openRun) (s
 // the last completed task gave, and the gate may be just there. A closed run's history is
 // returned as it is; of a run that has completed no task there is nothing to replay.
 func asIfItWentOn(h *historypb.History) *historypb.History {
-	if n := len(h.GetEvents()); n > 0 && ended(h.Events[n-1].GetEventType()) {
+	if n := len(h.GetEvents()); n > 0 && proof.Closes(h.Events[n-1].GetEventType()) {
 		return h
 	}
 	last := 0
@@ -118,17 +118,6 @@ func given(e *historypb.HistoryEvent) bool {
 		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_NEXUS_OPERATION_SCHEDULED,
 		enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCEL_REQUESTED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
-		return true
-	}
-	return false
-}
-
-// ended tells whether an event ends a run.
-func ended(t enumspb.EventType) bool {
-	switch t {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		return true
 	}
 	return false

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -21,12 +20,10 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"agentsmith/activities"
-	"agentsmith/internal/agent"
 	"agentsmith/internal/config"
 	"agentsmith/internal/store"
 	"agentsmith/rules"
 	"agentsmith/signals"
-	"agentsmith/workflows"
 )
 
 const about = `Lists the threads that asked for work and have no operator, longest waiting first. With --bind each gets one, as if somebody who may start operators wrote there; the thread is told.
@@ -99,16 +96,16 @@ func (f flags) sweep(ctx context.Context, cfg *config.Config, out io.Writer) err
 		return err
 	}
 	defer ledger.Close()
-	program, err := f.launcher(cfg)
+	launcher, err := activities.NewStartOperator(cfg, time.Minute)
 	if err != nil {
 		return err
 	}
+	if f.Program != "" {
+		launcher.Program = f.Program
+	}
 	b := broom{
 		work: ledger, checkouts: cfg.Checkouts(), out: out, now: time.Now,
-		launcher: &activities.StartOperator{
-			Program: program, Config: f.Config, Timeout: time.Minute,
-			Env: append(agent.BuildEnv(os.Environ(), cfg.Agent.PassEnv, ""), "HOME="+os.Getenv("HOME")),
-		},
+		launcher: launcher,
 	}
 	if f.Bind {
 		if cfg.Operators.Off {
@@ -119,9 +116,7 @@ func (f flags) sweep(ctx context.Context, cfg *config.Config, out io.Writer) err
 			return err
 		}
 		defer temporal.Close()
-		b.door = &signals.Worker{Client: temporal, Settings: workflows.Settings{
-			Box: cfg.Box, IdleAfter: cfg.IdleAfter, TurnTimeout: cfg.Limits.TurnTimeout, SelfDriveHops: cfg.Limits.SelfDriveHops,
-		}}
+		b.door = &signals.Worker{Client: temporal, Settings: signals.Settings(cfg, cfg.Box)}
 	}
 	var seats []string
 	for _, s := range cfg.Local() {
@@ -145,19 +140,4 @@ func dial(ctx context.Context, logger *slog.Logger) (client.Client, error) {
 		return nil, fmt.Errorf("connect to Temporal: %w; check TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE", err)
 	}
 	return c, nil
-}
-
-// launcher is the start-operator that is asked.
-func (f flags) launcher(cfg *config.Config) (string, error) {
-	switch {
-	case f.Program != "":
-		return f.Program, nil
-	case cfg.Operators.Command != "":
-		return cfg.Operators.Command, nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("find the folder of this program: %w", err)
-	}
-	return filepath.Join(filepath.Dir(self), "start-operator"), nil
 }

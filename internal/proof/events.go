@@ -249,7 +249,8 @@ func withoutCounter(id string) string {
 	return id
 }
 
-func closes(t enumspb.EventType) bool {
+// Closes tells whether an event ends a run.
+func Closes(t enumspb.EventType) bool {
 	switch t {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,

@@ -297,7 +297,7 @@ func (p *Prover) alias(s Specimen, how setup, execution workflow.Execution) (is,
 func startedCut(h *historypb.History) *historypb.History {
 	for i := len(h.GetEvents()) - 1; i >= 0; i-- {
 		t := h.Events[i].GetEventType()
-		if closes(t) {
+		if Closes(t) {
 			return nil
 		}
 		if t == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED {

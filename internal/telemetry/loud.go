@@ -55,7 +55,7 @@ func (l *Loud) say(ctx context.Context, text string) {
 		// The alarm of a process that is ending is said as well.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sayTimeout)
 		defer cancel()
-		if err := l.Say(ctx, text); err != nil {
+		if err := l.Say(ctx, string(Clean([]byte(text)))); err != nil {
 			l.Log.WarnContext(ctx, "the ops channel could not be told", KeyError, err)
 		}
 	})
