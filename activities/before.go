@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"agentsmith/internal/store"
+	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 )
 
@@ -19,7 +20,7 @@ func (a *Task) before(ctx context.Context, op rules.Operator) ([]rules.Operator,
 	var out []rules.Operator
 	for _, s := range all {
 		// Numbers grow: one that is being bound right now is not one of them.
-		if s.Number < op.Number && s.Kind == "operator" && s.Seat == op.Seat && s.Thread == op.Thread {
+		if s.Number < op.Number && s.Kind == terminal.KindOperator && s.Seat == op.Seat && s.Thread == op.Thread {
 			out = append(out, rules.Operator{
 				Number: s.Number, Slug: s.Slug, Repo: s.Repo, Box: s.Box, Seat: s.Seat, Thread: s.Thread, Session: s.ID,
 			})
@@ -31,11 +32,7 @@ func (a *Task) before(ctx context.Context, op rules.Operator) ([]rules.Operator,
 // inherit gives a session the lines that wait for the sessions before it, so that no
 // person's line is lost because its session died first (O11, R9), and takes their last
 // words. What may have been typed is not typed again (R10).
-func (a *Task) inherit(ctx context.Context, op rules.Operator) error {
-	before, err := a.before(ctx, op)
-	if err != nil {
-		return err
-	}
+func (a *Task) inherit(ctx context.Context, op rules.Operator, before []rules.Operator) error {
 	for _, gone := range before {
 		if err := a.handOver(ctx, gone, op); err != nil {
 			return err

@@ -223,19 +223,19 @@ func (mr *MockOperatorLedgerMockRecorder) TakeOverClaim(ctx, seat, t, from, to a
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "TakeOverClaim", reflect.TypeOf((*MockOperatorLedger)(nil).TakeOverClaim), ctx, seat, t, from, to)
 }
 
-// WorkThreads mocks base method.
-func (m *MockOperatorLedger) WorkThreads(ctx context.Context, seat string) ([]store.WorkThread, error) {
+// WorkOf mocks base method.
+func (m *MockOperatorLedger) WorkOf(ctx context.Context, seat string, t rules.Thread) (store.WorkThread, error) {
 	m.ctrl.T.Helper()
-	ret := m.ctrl.Call(m, "WorkThreads", ctx, seat)
-	ret0, _ := ret[0].([]store.WorkThread)
+	ret := m.ctrl.Call(m, "WorkOf", ctx, seat, t)
+	ret0, _ := ret[0].(store.WorkThread)
 	ret1, _ := ret[1].(error)
 	return ret0, ret1
 }
 
-// WorkThreads indicates an expected call of WorkThreads.
-func (mr *MockOperatorLedgerMockRecorder) WorkThreads(ctx, seat any) *gomock.Call {
+// WorkOf indicates an expected call of WorkOf.
+func (mr *MockOperatorLedgerMockRecorder) WorkOf(ctx, seat, t any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
-	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "WorkThreads", reflect.TypeOf((*MockOperatorLedger)(nil).WorkThreads), ctx, seat)
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "WorkOf", reflect.TypeOf((*MockOperatorLedger)(nil).WorkOf), ctx, seat, t)
 }
 
 // MockWorkClassifier is a mock of WorkClassifier interface.

@@ -10,6 +10,7 @@ import (
 
 	"agentsmith/internal/failpoint"
 	"agentsmith/internal/store"
+	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 )
 
@@ -28,8 +29,6 @@ type Operator struct {
 	Box       string
 	// Off is the kill switch (O5).
 	Off bool
-	// Limit is how many operators may run on this box (X6).
-	Limit int
 	// Hold lets a stop reach the bind while it runs (D4); nil where none can.
 	Hold HoldTurn
 	// Link is a thread's permanent address, "" where unknown.
@@ -55,7 +54,7 @@ type OperatorLedger interface {
 	RegisterSession(ctx context.Context, s store.Session) (number int, err error)
 	EndSession(ctx context.Context, id string) error
 	AskedForWork(ctx context.Context, seat string, t rules.Thread, slug, repo string) error
-	WorkThreads(ctx context.Context, seat string) ([]store.WorkThread, error)
+	WorkOf(ctx context.Context, seat string, t rules.Thread) (store.WorkThread, error)
 }
 
 // WorkClassifier tells what a thread asks for (O2). It has no error: what went wrong
@@ -141,7 +140,8 @@ func (o *Operator) bind(ctx context.Context, in BindInput) (Binding, error) {
 	if in.Asked == nil {
 		earlier = o.earlier(ctx, in)
 	}
-	want := o.want(ctx, in, earlier)
+	text := o.text(ctx, in)
+	want := o.want(ctx, in, text, earlier)
 	switch {
 	case want.Unavailable:
 		return Binding{Disposition: rules.DispUnavailable, Why: rules.GapClassifier}, nil
@@ -162,7 +162,7 @@ func (o *Operator) bind(ctx context.Context, in BindInput) (Binding, error) {
 	if open, err := o.open(ctx, in); err != nil || !open {
 		return Binding{}, err
 	}
-	ask := strings.TrimSpace(earlier + "\n" + o.text(ctx, in))
+	ask := strings.TrimSpace(earlier + "\n" + text)
 	return o.claim(ctx, in, want, checkout, ask), nil
 }
 
@@ -196,8 +196,7 @@ func (o *Operator) open(ctx context.Context, in BindInput) (bool, error) {
 }
 
 // want is what the thread asks for, as the classifier or the sweep says.
-func (o *Operator) want(ctx context.Context, in BindInput, earlier string) rules.WorkDisposition {
-	text := o.text(ctx, in)
+func (o *Operator) want(ctx context.Context, in BindInput, text, earlier string) rules.WorkDisposition {
 	want := rules.WorkDisposition{}
 	if in.Asked != nil {
 		want = *in.Asked
@@ -217,17 +216,15 @@ func (o *Operator) want(ctx context.Context, in BindInput, earlier string) rules
 // earlier is what the thread asked for before and got no operator for: an answer to "which
 // repository?" is no work by itself.
 func (o *Operator) earlier(ctx context.Context, in BindInput) string {
-	all, err := o.Ledger.WorkThreads(ctx, in.Turn.Seat)
+	w, err := o.Ledger.WorkOf(ctx, in.Turn.Seat, in.Turn.Thread)
+	if errors.Is(err, store.ErrNotFound) {
+		return ""
+	}
 	if err != nil {
 		o.log(in).Warn("what the thread asked for before could not be read", "error", err)
 		return ""
 	}
-	for _, w := range all {
-		if w.Thread == in.Turn.Thread {
-			return o.plain(in.Turn.Seat, w.Line.Text)
-		}
-	}
-	return ""
+	return o.plain(in.Turn.Seat, w.Line.Text)
 }
 
 // text is what the people wrote, one line after the other.
@@ -362,7 +359,7 @@ func (o *Operator) adopt(ctx context.Context, in BindInput, live Launched, d rul
 	op := live.Operator
 	op.Box, op.Thread = o.Box, in.Turn.Thread
 	number, err := o.Ledger.RegisterSession(ctx, store.Session{
-		ID: op.Session, Name: rules.OperatorName(op.Slug), Kind: "operator", Box: o.Box,
+		ID: op.Session, Name: rules.OperatorName(op.Slug), Kind: terminal.KindOperator, Box: o.Box,
 		Seat: op.Seat, Slug: op.Slug, Repo: op.Repo, Thread: op.Thread,
 	})
 	if err != nil {

@@ -117,7 +117,11 @@ func (a *Task) ObserveTask(ctx context.Context, in ObserveInput) (Observation, e
 	} else {
 		f.Blocked = false
 	}
-	if err := a.inherit(ctx, op); err != nil {
+	before, err := a.before(ctx, op)
+	if err != nil {
+		return Observation{}, err
+	}
+	if err := a.inherit(ctx, op, before); err != nil {
 		return Observation{}, err
 	}
 	lines, err := a.typeLines(ctx, op, live, alive)
@@ -127,7 +131,7 @@ func (a *Task) ObserveTask(ctx context.Context, in ObserveInput) (Observation, e
 	if err := a.collect(ctx, op); err != nil {
 		return Observation{}, err
 	}
-	words, err := a.offer(ctx, op)
+	words, err := a.offerFirst(ctx, append(before, op))
 	if err != nil {
 		return Observation{}, err
 	}
@@ -251,7 +255,12 @@ func (a *Task) offer(ctx context.Context, op rules.Operator) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, of := range append(before, op) {
+	return a.offerFirst(ctx, append(before, op))
+}
+
+// offerFirst offers the oldest word of the first of these sessions that has one.
+func (a *Task) offerFirst(ctx context.Context, sessions []rules.Operator) (bool, error) {
+	for _, of := range sessions {
 		if offered, err := a.offerOf(ctx, of); offered || err != nil {
 			return offered, err
 		}

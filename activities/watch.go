@@ -64,7 +64,7 @@ func (w *Watcher) look(ctx context.Context) {
 	if err != nil {
 		w.Log.Warn("sessions could not be looked for", "error", err)
 	}
-	if len(waiting) == 0 && seen && len(living) == len(w.lived) && all(living, w.lived) {
+	if len(waiting) == 0 && seen && maps.Equal(set(living), w.lived) {
 		return // nothing is new: the store is not asked
 	}
 	claims, err := w.Ledger.Claims(ctx, w.Box)
@@ -98,13 +98,4 @@ func set(names []string) map[string]bool {
 		out[n] = true
 	}
 	return out
-}
-
-func all(names []string, in map[string]bool) bool {
-	for _, n := range names {
-		if !in[n] {
-			return false
-		}
-	}
-	return true
 }

@@ -67,10 +67,26 @@ func (s *Store) AskedForWork(ctx context.Context, seat string, t rules.Thread, s
 // longest waiting first, whether or not an operator is at it: that is asked of tmux,
 // never of the store (O7).
 func (s *Store) WorkThreads(ctx context.Context, seat string) ([]WorkThread, error) {
+	return s.workThreads(ctx, "", seat)
+}
+
+// WorkOf returns what a thread asked seat for, where that is not done. ErrNotFound.
+func (s *Store) WorkOf(ctx context.Context, seat string, t rules.Thread) (WorkThread, error) {
+	all, err := s.workThreads(ctx, `AND w.team = $2 AND w.channel = $3 AND w.root = $4`, seat, t.Team, t.Channel, t.Root)
+	if err == nil && len(all) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return WorkThread{}, err
+	}
+	return all[0], nil
+}
+
+func (s *Store) workThreads(ctx context.Context, which string, args ...any) ([]WorkThread, error) {
 	var all []WorkThread
 	err := s.view(ctx, "read threads with work", func(ctx context.Context, q query) error {
 		rows, err := q.rows(ctx, `SELECT w.team, w.channel, w.root, w.slug, w.repo, w.asked_at FROM work w
-			WHERE w.seat = $1 AND w.done_at = 0 ORDER BY w.asked_at`, seat)
+			WHERE w.seat = $1 AND w.done_at = 0 `+which+` ORDER BY w.asked_at`, args...)
 		all, err = collect(rows, err, func(r scanner) (WorkThread, error) {
 			var w WorkThread
 			var at int64
@@ -86,7 +102,7 @@ func (s *Store) WorkThreads(ctx context.Context, seat string) ([]WorkThread, err
 				FROM ledger l JOIN messages m ON m.team = l.team AND m.channel = l.channel AND m.ts = l.ts
 				WHERE l.team = $1 AND l.channel = $2 AND l.root = $3 AND l.seat = $4 AND l.author = 'person' AND l.created_at <= $5
 				ORDER BY l.ts_us DESC LIMIT 1`,
-				w.Thread.Team, w.Thread.Channel, w.Thread.Root, seat, w.AskedAt.UnixMicro())))
+				w.Thread.Team, w.Thread.Channel, w.Thread.Root, args[0], w.AskedAt.UnixMicro())))
 			if err != nil {
 				return err
 			}

@@ -282,6 +282,13 @@ func testWork(t *testing.T, newURL func(t *testing.T) string) {
 		require.Equal(t, "please", again[0].Line.Text, "asked again, the first ask stands")
 		require.Equal(t, "other blog", got[1].Slug+" "+got[1].Repo)
 		require.Empty(t, got[1].Line.TS)
+		for _, want := range again {
+			got, err := w.WorkOf(w.ctx(), seat, want.Thread)
+			require.NoError(t, err)
+			require.Equal(t, want, got, "one thread's ask, as the list has it")
+		}
+		_, err = w.WorkOf(w.ctx(), other, thread(1))
+		require.ErrorIs(t, err, store.ErrNotFound)
 		none, err := w.WorkThreads(w.ctx(), other)
 		require.NoError(t, err)
 		require.Empty(t, none)
