@@ -46,8 +46,6 @@ type TaskTrigger struct {
 	Operator rules.Operator `json:"operator,omitzero"`
 	// EventTS is Slack's ts of the line that stops (TaskStop), or of the newest line that waits.
 	EventTS string `json:"event_ts,omitempty"`
-	// By is the Slack user who stops (TaskStop).
-	By string `json:"by,omitempty"`
 	// Delivery is GitHub's id of the webhook, and Event its name with the action, such as
 	// pull_request.opened (TaskGitHub). They are for a person who reads the history.
 	Delivery string `json:"delivery,omitempty"`

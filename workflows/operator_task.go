@@ -179,15 +179,12 @@ func (t *task) look(ctx workflow.Context) {
 
 // tell says once each that the operator waits for a person, or is dead (O10).
 func (t *task) tell(ctx workflow.Context, seen activities.Observation) {
-	switch {
-	case seen.Over != "" || seen.Alive:
-	case t.Dead.IsZero():
+	if seen.Over == "" && !seen.Alive && t.Dead.IsZero() {
 		t.Dead = workflow.Now(ctx)
 		t.Deaths++
 		t.notice(ctx, activities.NoticeDead, fmt.Sprintf("dead-%d", t.Deaths))
 	}
-	switch {
-	case seen.Blocked && !t.Blocked:
+	if seen.Blocked && !t.Blocked {
 		t.Blocks++
 		t.notice(ctx, activities.NoticeBlocked, fmt.Sprintf("blocked-%d", t.Blocks))
 	}

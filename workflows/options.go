@@ -41,12 +41,8 @@ func postOptions(ctx workflow.Context, s Settings, summary string) workflow.Cont
 		ScheduleToCloseTimeout: 24 * time.Hour,
 		StartToCloseTimeout:    5 * time.Minute,
 		HeartbeatTimeout:       postHeartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
-			BackoffCoefficient: 2,
-			MaximumInterval:    time.Minute,
-		},
-		Summary: summary,
+		RetryPolicy:            untilDone(),
+		Summary:                summary,
 	})
 }
 
@@ -64,6 +60,11 @@ func killOptions(ctx workflow.Context, s Settings, summary string) workflow.Cont
 		},
 		Summary: summary,
 	})
+}
+
+// untilDone repeats what is safe to repeat, ever more slowly, until its activity's time is over.
+func untilDone() *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute}
 }
 
 // bindOptions are for Bind. One attempt: it may start an operator, and a repeat could
@@ -90,12 +91,8 @@ func publishOptions(ctx workflow.Context, box, summary string) workflow.Context 
 		ScheduleToCloseTimeout: time.Hour,
 		StartToCloseTimeout:    2 * time.Minute,
 		HeartbeatTimeout:       postHeartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
-			BackoffCoefficient: 2,
-			MaximumInterval:    time.Minute,
-		},
-		Summary: summary,
+		RetryPolicy:            untilDone(),
+		Summary:                summary,
 	})
 }
 
@@ -107,11 +104,7 @@ func taskOptions(ctx workflow.Context, box, summary string) workflow.Context {
 		ScheduleToCloseTimeout: 24 * time.Hour,
 		StartToCloseTimeout:    3 * time.Minute,
 		HeartbeatTimeout:       postHeartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    time.Second,
-			BackoffCoefficient: 2,
-			MaximumInterval:    time.Minute,
-		},
-		Summary: summary,
+		RetryPolicy:            untilDone(),
+		Summary:                summary,
 	})
 }

@@ -36,7 +36,11 @@ func recordN(s *store.Store, n int, text string) error {
 }
 
 func rawSQL(t *testing.T, path string, statements ...string) {
-	db, err := sql.Open("sqlite", path)
+	execSQL(t, "sqlite", path, statements...)
+}
+
+func execSQL(t *testing.T, driver, at string, statements ...string) {
+	db, err := sql.Open(driver, at)
 	require.NoError(t, err)
 	defer db.Close()
 	for _, s := range statements {
@@ -45,11 +49,15 @@ func rawSQL(t *testing.T, path string, statements ...string) {
 	}
 }
 
-func schema(t *testing.T, path string) (all []string) {
-	db, err := sql.Open("sqlite", path)
+func schema(t *testing.T, path string) []string {
+	return textRows(t, "sqlite", path, `SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`)
+}
+
+func textRows(t *testing.T, driver, at, query string) (all []string) {
+	db, err := sql.Open(driver, at)
 	require.NoError(t, err)
 	defer db.Close()
-	rows, err := db.Query(`SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`)
+	rows, err := db.Query(query)
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {

@@ -21,33 +21,13 @@ import (
 	"agentsmith/internal/store/storetest"
 )
 
-func pgExec(t *testing.T, at string, statements ...string) {
-	db, err := sql.Open("pgx", at)
-	require.NoError(t, err)
-	defer db.Close()
-	for _, s := range statements {
-		_, err := db.Exec(s)
-		require.NoError(t, err, s)
-	}
-}
+func pgExec(t *testing.T, at string, statements ...string) { execSQL(t, "pgx", at, statements...) }
 
 // pgSchema is every column and index of a database.
-func pgSchema(t *testing.T, at string) (all []string) {
-	db, err := sql.Open("pgx", at)
-	require.NoError(t, err)
-	defer db.Close()
-	rows, err := db.Query(`SELECT table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable
+func pgSchema(t *testing.T, at string) []string {
+	return textRows(t, "pgx", at, `SELECT table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable
 			FROM information_schema.columns WHERE table_schema = 'public'
 		UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1`)
-	require.NoError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var s string
-		require.NoError(t, rows.Scan(&s))
-		all = append(all, s)
-	}
-	require.NoError(t, rows.Err())
-	return all
 }
 
 func pgMigrates(t *testing.T, p *storetest.Postgres) {
