@@ -52,28 +52,38 @@ func (s *system) seatNames() (out []string) {
 	return out
 }
 
-// pendingActivities are the activities of open brains, by Temporal's own account.
+// pendingActivities are the activities and workflow tasks of the current runs, by
+// Temporal's own account. The list of runs follows with a delay, and between a run that
+// continued as new and the next one it shows neither: so it only names the workflows, and
+// each is asked itself.
 func (s *system) pendingActivities(channel string) (out []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	query := "ExecutionStatus = 'Running'"
+	query := ""
 	if channel != everywhere {
-		query += " AND SmithChannel = '" + channel + "'"
+		query = "SmithChannel = '" + channel + "'"
 	}
 	list, err := s.temporalClient.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Namespace: stack.Namespace, Query: query, PageSize: 1000})
 	if err != nil {
 		return []string{"Temporal does not list: " + err.Error()}
 	}
+	seen := map[string]bool{}
 	for _, e := range list.GetExecutions() {
-		d, err := s.temporalClient.DescribeWorkflow(ctx, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId())
+		id := e.GetExecution().GetWorkflowId()
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		d, err := s.temporalClient.DescribeWorkflow(ctx, id, "")
 		if err != nil {
-			continue // it completed meanwhile
+			out = append(out, fmt.Sprintf("%s, which Temporal does not describe: %s", id, err))
+			continue
 		}
 		for _, a := range d.RawResponse.GetPendingActivities() {
-			out = append(out, fmt.Sprintf("activity %s of %s, attempt %d: %s", a.GetActivityType().GetName(), e.GetExecution().GetWorkflowId(), a.GetAttempt(), a.GetLastFailure().GetMessage()))
+			out = append(out, fmt.Sprintf("activity %s of %s, attempt %d: %s", a.GetActivityType().GetName(), id, a.GetAttempt(), a.GetLastFailure().GetMessage()))
 		}
 		if d.RawResponse.GetPendingWorkflowTask() != nil {
-			out = append(out, "a workflow task of "+e.GetExecution().GetWorkflowId())
+			out = append(out, "a workflow task of "+id)
 		}
 	}
 	return out
