@@ -43,6 +43,9 @@ const (
 	KindBind Kind = "bind"
 	// KindPhases: something became known of the thread's pull request, and no task follows it (P2).
 	KindPhases Kind = "phases"
+	// KindRelayDoor is a line that opened, closed or listed relays: it is answered beside
+	// the turns (R1, R6).
+	KindRelayDoor Kind = "relay_door"
 	// KindCheck asks about lines that are owed for too long (L3).
 	KindCheck Kind = "check"
 )
@@ -82,6 +85,14 @@ type Trigger struct {
 	Deposit  *activities.DepositInput `json:"deposit,omitempty"`
 	Operator *rules.Operator          `json:"operator,omitempty"`
 	Asked    *rules.WorkDisposition   `json:"asked,omitempty"`
+	// RelayStandsDown: a relay carries the line. The run is there for the session's words,
+	// and takes no turn (R3, R5).
+	RelayStandsDown bool `json:"relay_stands_down,omitempty"`
+	// HandedBack: a relay stood the line down and could not carry it. It is the brain's after
+	// all (R9).
+	HandedBack bool `json:"handed_back,omitempty"`
+	// Door goes with KindRelayDoor.
+	Door *activities.DoorInput `json:"door,omitempty"`
 }
 
 // Settings are the parts of the config that a brain decides by. They ride on its
