@@ -114,6 +114,8 @@ func (p *Poster) requests(ctx context.Context, in PostInput) ([]slackapi.PostReq
 	case SayOperatorStopped:
 		s := in.OperatorStopped
 		return one(rules.OperatorStoppedText(s.Operator, s.Failed)), nil, nil
+	case SayRelay:
+		return one(in.Text), nil, nil
 	}
 	return nil, nil, fmt.Errorf("a post that says %q is unknown", in.Say)
 }

@@ -139,6 +139,7 @@ const (
 	SayBinding Say = "binding" // by Binding
 	// SayOperatorStopped goes by OperatorStopped.
 	SayOperatorStopped Say = "operator_stopped"
+	SayRelay           Say = "relay" // by Text: what a door did (R1)
 )
 
 // OperatorStopped tells what became of an operator that somebody stopped (O11).
@@ -197,6 +198,8 @@ type PostInput struct {
 	// Deposit goes with SayDeposit, OperatorStopped with SayOperatorStopped.
 	Deposit         *DepositInput    `json:"deposit,omitempty"`
 	OperatorStopped *OperatorStopped `json:"operator_stopped,omitempty"`
+	// Text goes with SayRelay.
+	Text string `json:"text,omitempty"`
 }
 
 // PostResult tells where the post stands.

@@ -110,6 +110,7 @@ const (
 	ReasonUnknown   Reason = "unknown_person" // X1: Slack would not say who it is
 	ReasonHops      Reason = "hops"           // D2
 	ReasonBudget    Reason = "budget"         // X6
+	ReasonRefused   Reason = "refused"        // a door that stays shut (R1, X1)
 )
 
 // The reasons of failed lines.

@@ -10,4 +10,5 @@ import (
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Reply, workflow.RegisterOptions{Name: ReplyType})
 	r.RegisterWorkflowWithOptions(OperatorTask, workflow.RegisterOptions{Name: OperatorTaskType})
+	r.RegisterWorkflowWithOptions(RelayTick, workflow.RegisterOptions{Name: RelayTickType})
 }

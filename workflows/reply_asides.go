@@ -40,6 +40,8 @@ func (b *brain) sayAsides(ctx workflow.Context) {
 			b.bindAside(free, t.Trigger)
 		case KindPhases:
 			b.publishPhases(free)
+		case KindRelayDoor:
+			b.answerDoor(free, t.Trigger)
 		}
 		b.asideRun = false
 	}

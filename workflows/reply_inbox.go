@@ -42,6 +42,9 @@ func (b *brain) accept(ctx workflow.Context, t Trigger) {
 	switch t.Kind {
 	case KindLine:
 		b.LastLine = workflow.Now(ctx)
+		if t.RelayStandsDown {
+			break // a relay carries it; this run is there for the session's words (R3, R5)
+		}
 		b.Waiting = append(b.Waiting, t)
 		slices.SortStableFunc(b.Waiting, func(x, y Trigger) int { return rules.CompareTS(x.Line.TS, y.Line.TS) })
 	case KindEdit:
@@ -54,7 +57,7 @@ func (b *brain) accept(ctx workflow.Context, t Trigger) {
 		b.deposit(t.Deposit)
 	case KindOperator:
 		b.Operator = t.Operator
-	case KindDecline, KindCheck, KindStopOperator, KindBind, KindPhases:
+	case KindDecline, KindCheck, KindStopOperator, KindBind, KindPhases, KindRelayDoor:
 		b.asides = append(b.asides, aside{Trigger: t})
 	default:
 		workflow.GetLogger(ctx).Error("a trigger of an unknown kind was left alone", "kind", t.Kind)
@@ -71,6 +74,12 @@ func (b *brain) fresh(t Trigger) bool {
 		return true
 	}
 	name := string(t.Kind) + " " + t.Line.TS + " " + t.EventTS
+	switch {
+	case t.HandedBack:
+		name += " handed back" // the same line was seen before, standing down
+	case t.RelayStandsDown:
+		name += " stands down"
+	}
 	if slices.Contains(b.Seen, name) {
 		return false
 	}
