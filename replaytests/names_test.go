@@ -30,18 +30,19 @@ func TestNames_ArePinned(t *testing.T) {
 	var r registered
 	workflows.Register(&r)
 	slices.Sort(r.names)
-	require.Equal(t, []string{"OperatorTask", "Reply"}, r.names, "workflow types")
+	require.Equal(t, []string{"OperatorTask", "RelayTick", "Reply"}, r.names, "workflow types")
 
 	require.Equal(t, map[string][]string{
 		"Agent":    {"KillAgent", "RunAgent"},
 		"Operator": {"Bind", "StopOperator"},
 		"Phases":   {"PublishPhases"},
 		"Poster":   {"Post", "Settle"},
+		"Relay":    {"AnswerDoor", "Tick"},
 		"Task":     {"FinishTask", "ObserveTask", "OfferWords", "SayNotice"},
-	}, methods(&activities.Agent{}, &activities.Operator{}, &activities.Phases{}, &activities.Poster{}, &activities.Task{}), "activity types")
+	}, methods(&activities.Agent{}, &activities.Operator{}, &activities.Phases{}, &activities.Poster{}, &activities.Relay{}, &activities.Task{}), "activity types")
 
-	require.Equal(t, []string{"add_context", "operator_task"}, []string{workflows.SignalAddContext, workflows.SignalOperatorTask}, "signals")
-	require.Equal(t, []string{"thread", "task"}, []string{workflows.QueryThread, workflows.QueryTask}, "queries")
+	require.Equal(t, []string{"add_context", "operator_task", "relay_tick"}, []string{workflows.SignalAddContext, workflows.SignalOperatorTask, workflows.SignalRelayTick}, "signals")
+	require.Equal(t, []string{"thread", "task", "relay"}, []string{workflows.QueryThread, workflows.QueryTask, workflows.QueryRelay}, "queries")
 	require.Equal(t, "smith", workflows.TaskQueue, "task queues")
 	require.Equal(t, "smith-box-main", workflows.BoxTaskQueue("main"))
 }
