@@ -89,7 +89,7 @@ type Trigger struct {
 	// and takes no turn (R3, R5).
 	RelayStandsDown bool `json:"relay_stands_down,omitempty"`
 	// HandedBack: a relay stood the line down and could not carry it. It is the brain's after
-	// all (R9).
+	// all, like any line (R9); the field is for a person who reads the history.
 	HandedBack bool `json:"handed_back,omitempty"`
 	// Door goes with KindRelayDoor.
 	Door *activities.DoorInput `json:"door,omitempty"`

@@ -74,11 +74,8 @@ func (b *brain) fresh(t Trigger) bool {
 		return true
 	}
 	name := string(t.Kind) + " " + t.Line.TS + " " + t.EventTS
-	switch {
-	case t.HandedBack:
-		name += " handed back" // the same line was seen before, standing down
-	case t.RelayStandsDown:
-		name += " stands down"
+	if t.RelayStandsDown {
+		name += " stands down" // should it be handed back, it is to be heard (R9)
 	}
 	if slices.Contains(b.Seen, name) {
 		return false
