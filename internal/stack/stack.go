@@ -189,6 +189,7 @@ func (s *Stack) writeConfig() error {
 		"seats":    seats,
 		"agent":    agent,
 		"github":   map[string]any{"api_url": s.GitHub.URL(), "listen": s.githubDoor, "poll": "10s"},
+		"access":   map[string]any{"owners": s.owners()},
 		"listen":   map[string]any{"worker": s.workerHealth, "starter": s.starterHealth},
 		"log":      map[string]any{"format": "text"},
 		// Who presses Ctrl-C waits for it.
@@ -203,6 +204,16 @@ func (s *Stack) writeConfig() error {
 	s.ConfigPath = s.path("smith.yaml")
 	if err := os.WriteFile(s.ConfigPath, text, 0o600); err != nil {
 		return fmt.Errorf("write the config: %w", err)
+	}
+	return nil
+}
+
+// owners are the first person of the local Slack: this machine is theirs (X1).
+func (s *Stack) owners() []string {
+	for _, u := range s.Slack.State().Users {
+		if u.Kind == slackbox.Member {
+			return []string{u.ID}
+		}
 	}
 	return nil
 }
