@@ -13,6 +13,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"agentsmith/internal/terminal"
 )
 
 // The floor is the least that could do the same on the same server: a workflow that runs
@@ -26,6 +28,10 @@ type floorLine struct {
 	Channel, Root, Text string
 	// Post: post the answer too.
 	Post bool
+	// Said: post Text, and run no agent.
+	Said bool
+	// Paste is the tmux session that Text is pasted into, with no agent run.
+	Paste string
 }
 
 // floorThread answers the lines that are signalled to it, one turn each, until it is
@@ -40,6 +46,18 @@ func floorThread(ctx workflow.Context) error {
 		var l floorLine
 		if !lines.Receive(ctx, &l) || ctx.Err() != nil {
 			return ctx.Err()
+		}
+		switch {
+		case l.Paste != "":
+			if err := workflow.ExecuteActivity(ctx, f.PasteFloor, l).Get(ctx, nil); err != nil {
+				return err
+			}
+			continue
+		case l.Said:
+			if err := workflow.ExecuteActivity(ctx, f.PostFloor, l).Get(ctx, nil); err != nil {
+				return err
+			}
+			continue
 		}
 		var answer string
 		if err := workflow.ExecuteActivity(ctx, f.RunFloor, l.Text).Get(ctx, &answer); err != nil {
@@ -59,6 +77,7 @@ func floorThread(ctx workflow.Context) error {
 type floor struct {
 	agent string
 	slack *slack.Client
+	tmux  terminal.Tmux
 }
 
 // RunFloor runs the agent and returns what it printed last.
@@ -82,6 +101,19 @@ func (f *floor) PostFloor(ctx context.Context, l floorLine) error {
 	return nil
 }
 
+// PasteFloor types a text into a terminal.
+func (f *floor) PasteFloor(ctx context.Context, l floorLine) error {
+	pane := "=" + l.Paste + ":"
+	for _, c := range [][]string{
+		{"load-buffer", "-b", "floor", "-"}, {"paste-buffer", "-b", "floor", "-p", "-d", "-t", pane}, {"send-keys", "-t", pane, "Enter"},
+	} {
+		if _, err := f.tmux.Run(ctx, []byte(l.Text), c...); err != nil {
+			return fmt.Errorf("paste: %w", err)
+		}
+	}
+	return nil
+}
+
 // floorWorker is the floor's worker, in a process of its own as the product's is.
 func floorWorker(ctx context.Context) error {
 	c, err := client.Dial(client.Options{HostPort: os.Getenv("TEMPORAL_ADDRESS")})
@@ -93,6 +125,7 @@ func floorWorker(ctx context.Context) error {
 	w.RegisterWorkflow(floorThread)
 	w.RegisterActivity(&floor{
 		agent: os.Getenv("BENCH_AGENT"),
+		tmux:  terminal.Tmux{Command: "tmux", Socket: os.Getenv("BENCH_TMUX")},
 		slack: slack.New(os.Getenv("BENCH_TOKEN"), slack.OptionAPIURL(os.Getenv("BENCH_SLACK"))),
 	})
 	if err := w.Start(); err != nil {

@@ -31,7 +31,7 @@ type flags struct {
 }
 
 type runFlags struct {
-	Only    []string      `help:"Measure these only: proof, latency, load, cost, memory, operators." enum:"proof,latency,load,cost,memory,operators"`
+	Only    []string      `help:"Measure these only: proof, latency, load, cost, memory, operators, relay." enum:"proof,latency,load,cost,memory,operators,relay"`
 	Samples int           `help:"How many lines the latencies are taken from." default:"150"`
 	Load    time.Duration `help:"How long each side is loaded." default:"15s"`
 	Threads int           `help:"How many idle threads the memory is taken from." default:"1000"`
@@ -79,6 +79,11 @@ func measure(ctx context.Context, f runFlags) error {
 	if wanted("operators") {
 		if err := operatorsPart(ctx, f); err != nil {
 			return fmt.Errorf("operators: %w", err)
+		}
+	}
+	if wanted("relay") {
+		if err := relayPart(ctx, f); err != nil {
+			return fmt.Errorf("relay: %w", err)
 		}
 	}
 	return nil
@@ -163,7 +168,8 @@ func newRig(ctx context.Context, dir string, alter ...func(*stack.Options)) (*ri
 	r.floor = exec.Command(self, "floor-worker")
 	r.floor.Stderr = os.Stderr
 	r.floor.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+s.Temporal.Address, "BENCH_AGENT="+agent, "BENCH_SOCKET="+socket,
-		"BENCH_SLACK="+s.Slack.URL(), "BENCH_TOKEN="+r.app.BotToken)
+		"BENCH_SLACK="+s.Slack.URL(), "BENCH_TOKEN="+r.app.BotToken,
+		"BENCH_TMUX="+s.Tmux.Socket)
 	r.floor.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := r.floor.Start(); err != nil {
 		return nil, errors.Join(err, s.Stop())

@@ -30,6 +30,12 @@ type TickSettings struct {
 	Slow time.Duration `json:"slow"`
 }
 
+// The times of a tick: 24 actions an hour while a relay is open and nothing is under way.
+const (
+	FastTick = 20 * time.Second
+	SlowTick = 5 * time.Minute
+)
+
 // TickStart starts the tick of a conversation.
 type TickStart struct {
 	Seat    string `json:"seat"`
