@@ -250,11 +250,16 @@ func DepositText(text string) string {
 
 // UnsureText tells of a line that may or may not have reached the operator (R10).
 func UnsureText(o Operator, line string) string {
+	return fmt.Sprintf("I can't tell whether operator %s got this line, so it is not sent again: %s", SessionName(o.Number, o.Slug), excerpt(line))
+}
+
+// excerpt is the beginning of a line, as code.
+func excerpt(line string) string {
 	line = Visible(line)
 	if runes := []rune(line); len(runes) > 80 {
 		line = string(runes[:80]) + "…"
 	}
-	return fmt.Sprintf("I can't tell whether operator %s got this line, so it is not sent again: %s", SessionName(o.Number, o.Slug), code(line))
+	return code(line)
 }
 
 // BlockedText tells that an operator waits for a person (O10).

@@ -21,16 +21,8 @@ func IsStopOperator(text, seatUser string) bool { return isWord(text, seatUser, 
 
 // isWord tells whether a text is these words and nothing else.
 func isWord(text, seatUser, want string) bool {
-	text = trimBlank(text)
-	if mention, rest, ok := leadingMention(text); ok {
-		if seatUser == "" || mention != seatUser {
-			return false
-		}
-		text = strings.TrimLeftFunc(rest, func(r rune) bool { return blank(r) || r == ',' || r == ':' })
-	}
-	text = strings.TrimLeftFunc(Unescape(text), func(r rune) bool { return blank(r) || opening(r) })
-	text = strings.TrimRightFunc(text, func(r rune) bool { return blank(r) || unicode.IsPunct(r) || opening(r) })
-	return strings.EqualFold(strings.Join(strings.FieldsFunc(text, blank), " "), want)
+	words, ok := wordsOf(text, seatUser)
+	return ok && strings.EqualFold(words, want)
 }
 
 // StopsHere tells whether a stop word typed by author has something to stop here: in

@@ -125,5 +125,6 @@ const (
 	ReasonLost            Reason = "lost"          // found by the sweep (L3)
 	ReasonParentGone      Reason = "parent_gone"   // the thread's root was deleted
 	ReasonPostRejected    Reason = "post_rejected" // Slack refused the post
+	ReasonUnsure          Reason = "unsure"        // nobody knows whether it reached its session (R10)
 	ReasonInternal        Reason = "internal"
 )

@@ -35,6 +35,8 @@ type SessionLine struct {
 	// From is the user who wrote it.
 	From  string
 	State LineState
+	// Relay is the relay that carries it, "" for a line that a brain passes on.
+	Relay string
 	// Seq is its place among all lines of sessions; the store gives it.
 	Seq int64
 }
@@ -49,14 +51,8 @@ func (s *Store) QueueLines(ctx context.Context, session string, lines []SessionL
 	err = s.write(ctx, "queue lines", func(ctx context.Context, q query) error {
 		fresh = 0
 		for _, l := range lines {
-			seq, err := next(ctx, q, "line")
-			if err != nil {
-				return err
-			}
-			now := s.micros()
-			n, err := q.exec(ctx, `INSERT INTO session_lines (session, team, channel, ts, seq, seat, user_id, body, state, queued_at, moved_at)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $9) ON CONFLICT (session, team, channel, ts) DO NOTHING`,
-				session, l.Key.Team, l.Key.Channel, l.Key.TS, seq, l.Seat, l.From, l.Text, now)
+			l.Session = session
+			n, err := s.queueLine(ctx, q, l)
 			if err != nil {
 				return err
 			}
@@ -70,20 +66,33 @@ func (s *Store) QueueLines(ctx context.Context, session string, lines []SessionL
 	return fresh, nil
 }
 
-// WaitingLines returns the session's lines that are queued or being typed, first come
-// first, at most limit.
+func (s *Store) queueLine(ctx context.Context, q query, l SessionLine) (int64, error) {
+	seq, err := next(ctx, q, "line")
+	if err != nil {
+		return 0, err
+	}
+	now := s.micros()
+	return q.exec(ctx, `INSERT INTO session_lines (session, team, channel, ts, seq, seat, user_id, body, state, queued_at, moved_at, relay)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $9, $10) ON CONFLICT (session, team, channel, ts) DO NOTHING`,
+		l.Session, l.Key.Team, l.Key.Channel, l.Key.TS, seq, l.Seat, l.From, l.Text, now, l.Relay)
+}
+
+func scanSessionLine(r scanner) (SessionLine, error) {
+	var l SessionLine
+	var state string
+	err := r.Scan(&l.Session, &l.Key.Team, &l.Key.Channel, &l.Key.TS, &l.Seq, &l.Seat, &l.From, &l.Text, &state, &l.Relay)
+	l.State = LineState(state)
+	return l, err
+}
+
+// WaitingLines returns the lines that brains passed on to a session and that are queued or
+// being typed, first come first, at most limit. Those of relays are RelayBatch's.
 func (s *Store) WaitingLines(ctx context.Context, session string, limit int) ([]SessionLine, error) {
 	var all []SessionLine
 	err := s.view(ctx, "read waiting lines", func(ctx context.Context, q query) error {
-		rows, err := q.rows(ctx, `SELECT session, team, channel, ts, seq, seat, user_id, body, state FROM session_lines
-			WHERE session = $1 AND state IN ('queued', 'typing') ORDER BY seq LIMIT $2`, session, limit)
-		all, err = collect(rows, err, func(r scanner) (SessionLine, error) {
-			var l SessionLine
-			var state string
-			err := r.Scan(&l.Session, &l.Key.Team, &l.Key.Channel, &l.Key.TS, &l.Seq, &l.Seat, &l.From, &l.Text, &state)
-			l.State = LineState(state)
-			return l, err
-		})
+		rows, err := q.rows(ctx, `SELECT session, team, channel, ts, seq, seat, user_id, body, state, relay FROM session_lines
+			WHERE session = $1 AND relay = '' AND state IN ('queued', 'typing') ORDER BY seq LIMIT $2`, session, limit)
+		all, err = collect(rows, err, scanSessionLine)
 		return err
 	})
 	return all, err

@@ -96,8 +96,8 @@ func (s *Store) take(ctx context.Context, q query, turn Turn, l TakeLine) (taken
 	if r != nil && r.State == rules.Taken && r.Turn == turn.ID {
 		return &m.line, *r, nil
 	}
-	if r != nil && r.State != rules.Owed && r.State != rules.Noted {
-		return nil, *r, nil
+	if r != nil && (r.State != rules.Owed && r.State != rules.Noted || r.StandsDown()) {
+		return nil, *r, nil // a relay carries it, as long as it is not handed back (R4)
 	}
 	to := move{state: rules.Taken, turn: turn.ID, told: true}
 	stopTS, err := newestStop(ctx, q, turn.Seat, m.line.Thread())
