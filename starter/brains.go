@@ -22,6 +22,9 @@ type brains interface {
 	wake(ctx context.Context, t rules.Thread, trigger workflows.Trigger) error
 	// tell sends a trigger to a running brain only; errNoBrain where none runs.
 	tell(ctx context.Context, t rules.Thread, trigger workflows.Trigger) error
+	// tick wakes what looks after the relays of a conversation, and starts it where it does
+	// not run (R8).
+	tick(ctx context.Context, team, channel string, trigger workflows.TickTrigger) error
 }
 
 var (
@@ -66,6 +69,15 @@ func (b *seatBrains) tell(ctx context.Context, t rules.Thread, trigger workflows
 	defer cancel()
 	err = b.client.SignalWorkflow(ctx, workflows.ReplyID(b.seat, t), "", workflows.SignalAddContext, trigger)
 	return signalled("signal", t, err)
+}
+
+func (b *seatBrains) tick(ctx context.Context, team, channel string, trigger workflows.TickTrigger) error {
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	if err := signals.WakeTick(ctx, b.client, b.seat, team, channel, trigger); err != nil {
+		return fmt.Errorf("signal with start the tick of %s: %w", channel, err)
+	}
+	return nil
 }
 
 // lighten makes a trigger fit for a history: the raw event stays in the store, and so

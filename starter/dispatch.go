@@ -249,7 +249,8 @@ func (d *dispatcher) line(ctx context.Context, p store.Pending) error {
 
 // send carries out a route.
 func (d *dispatcher) send(ctx context.Context, p store.Pending, r route) error {
-	t := workflows.Trigger{Kind: r.Kind, Author: p.Author, Line: p.Line, Reason: r.Reason, SiblingHop: r.SiblingHop, MaySpawn: r.MaySpawn}
+	t := workflows.Trigger{Kind: r.Kind, Author: p.Author, Line: p.Line, Reason: r.Reason, SiblingHop: r.SiblingHop, MaySpawn: r.MaySpawn,
+		RelayStandsDown: r.StandsDown, Door: r.Door}
 	switch {
 	case r.Drop:
 		if _, err := d.ledger.EndLine(ctx, d.name, p.Row.LineKey, rules.Declined, r.Reason); err != nil {
@@ -268,7 +269,14 @@ func (d *dispatcher) send(ctx context.Context, p store.Pending, r route) error {
 			return fmt.Errorf("record a stop: %w", err)
 		}
 	}
-	return d.brains.wake(ctx, p.Row.Thread(), t)
+	if err := d.brains.wake(ctx, p.Row.Thread(), t); err != nil {
+		return err
+	}
+	if r.Relay == "" {
+		return nil
+	}
+	failpoint.At(failpoint.StarterBrainWoken)
+	return d.wakeTicks(ctx, p, r)
 }
 
 // fail ends a line that Temporal will never take, and says so in its thread, since no

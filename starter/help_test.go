@@ -70,6 +70,14 @@ func (b *fakeBrains) tell(_ context.Context, t rules.Thread, trigger workflows.T
 	return b.take(sentSignal{t, trigger, false})
 }
 
+func (b *fakeBrains) tick(_ context.Context, team, channel string, trigger workflows.TickTrigger) error {
+	// A tick is kept beside the others, as a trigger of a kind of its own.
+	return b.take(sentSignal{
+		rules.Thread{Team: team, Channel: channel},
+		workflows.Trigger{Kind: "tick", EventTS: trigger.EventTS, Line: rules.Line{Text: trigger.Box}}, true,
+	})
+}
+
 func (b *fakeBrains) all() []sentSignal {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -81,6 +81,7 @@ func newEntrance(ctx context.Context, cfg *config.Config, id identity, all []ide
 		access:      rules.Access{Members: cfg.Access.Talk.Members, Users: cfg.Access.Talk.Users},
 		spawn:       rules.Access{Members: cfg.Access.SpawnAllowed.Members, Users: cfg.Access.SpawnAllowed.Users},
 		siblingHops: cfg.Limits.SiblingHops,
+		owners:      cfg.Access.Owners,
 		owedTooLong: cfg.OwedTooLong,
 		connections: 1,
 		ledger:      l,

@@ -133,7 +133,7 @@ func (x *inbox) recordLine(ctx context.Context, in inbound) error {
 	if !row.NeedsDispatch() {
 		return nil
 	}
-	if e.Stop {
+	if e.Stop && !x.relayStops(ctx, in.line) {
 		return x.stopByWord(ctx, in.line, row)
 	}
 	x.due.Store(true)

@@ -25,6 +25,13 @@ type route struct {
 	SiblingHop int `json:"sibling_hop,omitempty"`
 	// MaySpawn: the line's author may cause a spawn (X1).
 	MaySpawn bool `json:"may_spawn,omitempty"`
+	// StandsDown: the relay carries the line to a session on the box, and its brain takes no
+	// turn (R4).
+	StandsDown bool   `json:"stands_down,omitempty"`
+	Relay      string `json:"relay,omitempty"`
+	Box        string `json:"box,omitempty"`
+	// Door is what a door line did (R1).
+	Door *workflows.DoorInput `json:"door,omitempty"`
 	// Drop: the line is declined without a word, and reaches no brain.
 	Drop bool `json:"drop,omitempty"`
 }
@@ -34,7 +41,14 @@ func (d *dispatcher) route(ctx context.Context, p store.Pending) (route, error) 
 	if r, ok := readRoute(p.Row.Route); ok {
 		return r, nil
 	}
-	r, err := d.decide(ctx, p)
+	r, ok, err := d.relayed(ctx, p)
+	if ok {
+		return r, nil
+	}
+	if err != nil {
+		d.log.Warn("whether a relay carries a line could not be told; it is the brain's", "seat", d.name, "channel", p.Row.Channel, "line", p.Row.TS, "error", err)
+	}
+	r, err = d.decide(ctx, p)
 	if err != nil {
 		return route{}, err
 	}
@@ -60,6 +74,8 @@ func readRoute(raw json.RawMessage) (route, bool) {
 	switch r.Kind {
 	case workflows.KindLine, workflows.KindDecline, workflows.KindStop, workflows.KindStopOperator:
 		return r, true
+	case workflows.KindRelayDoor:
+		return r, r.Door != nil
 	}
 	return r, r.Drop
 }
@@ -89,6 +105,9 @@ func (d *dispatcher) decide(ctx context.Context, p store.Pending) (route, error)
 	}
 	if p.Line.EditedTS == "" && rules.IsStopOperator(p.Line.Text, d.roster.Self.BotUser) {
 		return route{Kind: workflows.KindStopOperator}, nil
+	}
+	if r, ok := d.refusedDoor(p); ok {
+		return r, nil
 	}
 	spawn, known := d.people.maySpawn(ctx, p.Line.User)
 	if !known {

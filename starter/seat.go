@@ -31,6 +31,10 @@ type ledger interface {
 	TouchLines(ctx context.Context, seat string, keys []rules.LineKey) error
 	LastSeen(ctx context.Context, seat string) (map[string]string, error)
 	ThreadsSince(ctx context.Context, seat, since string) ([]store.ThreadMark, error)
+	DecideConversation(ctx context.Context, c store.Conversation, decide func(store.ConversationState) []store.ConversationDecision) error
+	OpenRelay(ctx context.Context, c store.Conversation) (store.Relay, error)
+	RelayByID(ctx context.Context, id string) (store.Relay, error)
+	Withdraw(ctx context.Context, seat string, key rules.LineKey, state rules.State, reason rules.Reason) (bool, error)
 	Ping(ctx context.Context) error
 }
 
@@ -57,7 +61,9 @@ type seat struct {
 	roster rules.Roster
 	access rules.Access
 	// spawn says who may cause a spawn (X1).
-	spawn       rules.Access
+	spawn rules.Access
+	// owners may open a relay (X1).
+	owners      []string
 	siblingHops int
 	owedTooLong time.Duration
 	// connections is how many sockets of this app there should be.

@@ -91,6 +91,13 @@ func (x *inbox) recordReaction(ctx context.Context, in inbound) error {
 	if row.State.Ended() || row.State == rules.Noted || !x.personReacts(ctx, in.user) {
 		return nil
 	}
+	if row.StandsDown() {
+		// What waits for its session is not typed any more; what was typed is the session's.
+		if _, err := x.ledger.Withdraw(ctx, x.name, row.LineKey, rules.Declined, rules.ReasonStopped); err != nil {
+			return fmt.Errorf("withdraw a line: %w", err)
+		}
+		return nil
+	}
 	return x.stopByReaction(ctx, in, row)
 }
 

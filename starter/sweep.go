@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"agentsmith/internal/store"
 	"agentsmith/rules"
 	"agentsmith/workflows"
 )
@@ -15,6 +16,7 @@ const sweepEvery = time.Minute
 func (s *seat) sweep(ctx context.Context) {
 	for pause(ctx, sweepEvery) {
 		s.sweepOnce(ctx)
+		s.dispatch() // what a worker gave back, and could not tell its brain (R9)
 	}
 }
 
@@ -29,6 +31,10 @@ func (s *seat) sweepOnce(ctx context.Context) {
 	var order []rules.Thread
 	lines := map[rules.Thread][]rules.LineKey{}
 	for _, r := range rows {
+		if r.StandsDown() {
+			s.checkRelay(ctx, r)
+			continue
+		}
 		t := r.Thread()
 		if len(lines[t]) == 0 {
 			order = append(order, t)
@@ -39,6 +45,18 @@ func (s *seat) sweepOnce(ctx context.Context) {
 		if err := s.check(ctx, t, lines[t]); err != nil {
 			s.log.Error("the sweep could not ask a brain", "seat", s.name, "channel", t.Channel, "thread", t.Root, "error", err)
 		}
+	}
+}
+
+// checkRelay has a line looked at that waits for its session: no brain holds it.
+func (s *seat) checkRelay(ctx context.Context, row store.Row) {
+	r, _ := readRoute(row.Route)
+	err := s.brains.tick(ctx, row.Team, row.Channel, workflows.TickTrigger{Box: r.Box, Relay: r.Relay, EventTS: row.TS})
+	if err == nil {
+		err = s.ledger.TouchLines(ctx, s.name, []rules.LineKey{row.LineKey})
+	}
+	if err != nil {
+		s.log.Error("the sweep could not have a relay looked at", "seat", s.name, "channel", row.Channel, "line", row.TS, "error", err)
 	}
 }
 

@@ -1,6 +1,13 @@
 package workflows
 
-import "time"
+import (
+	"time"
+
+	"agentsmith/activities"
+)
+
+// DoorInput is what a KindRelayDoor is about, for those who send one.
+type DoorInput = activities.DoorInput
 
 // RelayTickType is the name under which RelayTick is registered and started (R8). It is in
 // histories and never changes.

@@ -12,6 +12,7 @@ const (
 	StarterRecorded   Point = "starter-recorded"    // row written, not acked
 	StarterAcked      Point = "starter-acked"       // acked, not dispatched
 	StarterRouted     Point = "starter-routed"      // route on the row, no signal sent
+	StarterBrainWoken Point = "starter-brain-woken" // a relayed line's brain signalled, its tick not woken
 	StarterSignalled  Point = "starter-signalled"   // brain signalled, row not marked
 	AgentBefore       Point = "agent-before"        // activity begun, no line taken
 	AgentTaken        Point = "agent-taken"         // lines taken, agent not started
