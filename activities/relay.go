@@ -2,18 +2,350 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"agentsmith/internal/failpoint"
+	"agentsmith/internal/store"
+	"agentsmith/internal/terminal"
+	"agentsmith/rules"
 )
 
-// Relay is what the workflows ask of a box about its relays.
-type Relay struct{}
+// Relay is what the workflows ask of a box about its relays: lines are typed there, and the
+// words of sessions taken (R8-R11).
+type Relay struct {
+	Seats    Seats
+	Ledger   RelayLedger
+	Terminal Terminal
+	Words    Words
+	Brains   RelayBrains
+	Box      string
+	Now      func() time.Time
+	Log      *slog.Logger
 
-// Tick looks once at everything that is due in a conversation's relays on this box (R8).
-func (r *Relay) Tick(context.Context, TickInput) (TickResult, error) {
-	return TickResult{}, errors.New("not built yet")
+	mu sync.Mutex
+	// offered is when a word was offered last.
+	offered map[string]time.Time
 }
 
-// AnswerDoor tells what is to be said to a line that opened, closed or listed relays (R1, R6).
-func (r *Relay) AnswerDoor(context.Context, DoorInput) (DoorAnswer, error) {
-	return DoorAnswer{}, errors.New("not built yet")
+//go:generate mockgen -source=relay.go -destination=mock_relay_test.go -package=activities_test
+
+// RelayLedger is what Relay needs of the store.
+type RelayLedger interface {
+	SpeechLedger
+	RelaysDue(ctx context.Context, box string) ([]store.RelayDue, error)
+	RelayBatch(ctx context.Context, r store.Relay) (rows []rules.RelayRow, waiting []store.SessionLine, err error)
+	OrphanLines(ctx context.Context, c store.Conversation) ([]store.SessionLine, error)
+	BeginTyping(ctx context.Context, l store.SessionLine) (bool, error)
+	EndTyping(ctx context.Context, l store.SessionLine, to store.LineState) error
+	HandBack(ctx context.Context, l store.SessionLine, route json.RawMessage) (bool, error)
+	RowOf(ctx context.Context, seat string, key rules.LineKey) (store.Row, error)
+	Line(ctx context.Context, key rules.LineKey) (rules.Line, error)
+	MarkDispatched(ctx context.Context, seat string, key rules.LineKey) error
+	CloseRelay(ctx context.Context, id, ts string) (bool, error)
+	OpenRelay(ctx context.Context, c store.Conversation) (store.Relay, error)
+	Sessions(ctx context.Context) ([]store.Session, error)
+	SessionByID(ctx context.Context, id string) (store.Session, error)
+	EndSession(ctx context.Context, id string) error
+}
+
+// RelayBrains reaches the brains of threads.
+type RelayBrains interface {
+	BrainDoor
+	// HandBack gives a line to the brain of its thread, and starts it where none runs (R9).
+	HandBack(ctx context.Context, seat string, line rules.Line, maySpawn bool) error
+}
+
+// Tick looks once at everything that a conversation's relays have to do on this box: it
+// hands back what no session takes any more, types what waits, and brings words on their
+// way. Each step is recorded where a repeat finds it (R8, R9).
+func (r *Relay) Tick(ctx context.Context, in TickInput) (TickResult, error) {
+	defer beat(ctx)()
+	var out TickResult
+	due, err := r.Due(ctx)
+	if err != nil {
+		return out, err
+	}
+	c := store.Conversation{Seat: in.Seat, Team: in.Team, Channel: in.Channel}
+	for _, d := range due {
+		if d.Conversation != c {
+			continue
+		}
+		open, outstanding, err := r.look(ctx, d.Relay)
+		if err != nil {
+			return out, err
+		}
+		out.Open = out.Open || open
+		out.Outstanding = out.Outstanding || outstanding
+	}
+	return out, r.handBackOrphans(ctx, c)
+}
+
+// Due are the relays that this box has something to do for.
+func (r *Relay) Due(ctx context.Context) ([]store.RelayDue, error) {
+	due, err := r.Ledger.RelaysDue(ctx, r.Box)
+	if err != nil {
+		return nil, fmt.Errorf("look for relays: %w", err)
+	}
+	return due, nil
+}
+
+// look looks after one relay. It stays known while words of lines that it forwarded may come.
+func (r *Relay) look(ctx context.Context, relay store.Relay) (open, outstanding bool, err error) {
+	session, err := r.Ledger.SessionByID(ctx, relay.Session)
+	if err != nil {
+		return false, false, fmt.Errorf("look up a relay's session: %w", err)
+	}
+	live, alive, err := r.Terminal.Live(ctx, relay.Session)
+	if err != nil {
+		return false, false, fmt.Errorf("look at a relay's session: %w", err)
+	}
+	v := voiceOfSession(session)
+	waiting, err := r.carry(ctx, relay, v, live, alive)
+	if err != nil {
+		return false, false, err
+	}
+	if err := r.speech().collect(ctx, v, relay.OpenedAt); err != nil {
+		return false, false, err
+	}
+	if !alive {
+		if err := r.bury(ctx, relay, v); err != nil {
+			return false, false, err
+		}
+	}
+	words, err := r.speak(ctx, relay, v)
+	if err != nil {
+		return false, false, err
+	}
+	if !alive && !words && relay.Awaiting {
+		if err := r.Ledger.EndAwaiting(ctx, relay.ID); err != nil {
+			return false, false, fmt.Errorf("note that a session has said its last: %w", err)
+		}
+	}
+	return alive && (relay.Open() || relay.Awaiting), waiting || words, nil
+}
+
+func (r *Relay) speech() speech {
+	return speech{ledger: r.Ledger, words: r.Words, brains: r.Brains, log: r.Log}
+}
+
+// bury closes the relay of a session that is gone, at its person's latest line, and has its
+// conversation told (R9). The session's own words stand before that.
+func (r *Relay) bury(ctx context.Context, relay store.Relay, v voice) error {
+	if relay.Open() && r.known(relay) {
+		to, err := r.speech().conversation(ctx, relay)
+		if err != nil {
+			return err
+		}
+		name := "relay-ended/" + relay.ID
+		if err := r.speech().say(ctx, v, name, rules.RelayEndedText(relay.Number), r.Now()); err != nil {
+			return err
+		}
+		if _, err := r.Ledger.OwnDeposit(ctx, v.id(name), to.seat, to.thread); err != nil {
+			return fmt.Errorf("give a notice its owner: %w", err)
+		}
+		failpoint.At(failpoint.RelayEnding)
+	}
+	return r.shut(ctx, relay, v.person)
+}
+
+// shut closes the relay of a session that is gone. The entry of an operator's session is its
+// task's to end.
+func (r *Relay) shut(ctx context.Context, relay store.Relay, person bool) error {
+	if relay.Open() {
+		if _, err := r.Ledger.CloseRelay(ctx, relay.ID, rules.NewerTS(relay.OpenedTS, r.latest(ctx, relay))); err != nil {
+			return fmt.Errorf("close the relay of a session that is gone: %w", err)
+		}
+	}
+	if !person {
+		return nil
+	}
+	if err := r.Ledger.EndSession(ctx, relay.Session); err != nil {
+		return fmt.Errorf("end the session's entry: %w", err)
+	}
+	return nil
+}
+
+// known tells whether people know of the relay: of one whose session was gone when it was
+// opened, its door says so.
+func (r *Relay) known(relay store.Relay) bool {
+	return !relay.TypedAt.IsZero() || r.Now().Sub(relay.OpenedAt) > time.Minute
+}
+
+// latest is the ts of the person's latest line, "" where it cannot be read.
+func (r *Relay) latest(ctx context.Context, relay store.Relay) string {
+	line, err := r.Ledger.LatestLine(ctx, relay.Conversation, relay.Person)
+	if err != nil {
+		return ""
+	}
+	return line.TS
+}
+
+// speak offers the session's oldest word, unless it was offered a moment ago, and tells
+// whether one is under way.
+func (r *Relay) speak(ctx context.Context, relay store.Relay, v voice) (bool, error) {
+	d, err := r.Ledger.NextDeposit(ctx, v.session)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for a word to offer: %w", err)
+	}
+	if r.lately(d.ID) {
+		return true, nil
+	}
+	id, err := r.speech().offer(ctx, v)
+	if err == nil && id != "" {
+		r.mu.Lock()
+		r.offered[id] = r.Now()
+		r.mu.Unlock()
+	}
+	return id != "", err
+}
+
+// offerAgain is the time between two offers of a word whose post is not confirmed.
+const offerAgain = 10 * time.Second
+
+// lately tells whether a word was offered a moment ago, and forgets the others.
+func (r *Relay) lately(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.offered == nil {
+		r.offered = map[string]time.Time{}
+	}
+	for known, at := range r.offered {
+		if r.Now().Sub(at) >= offerAgain {
+			delete(r.offered, known)
+		}
+	}
+	_, found := r.offered[id]
+	return found
+}
+
+// Speak brings the words of a relay's session on their way, at once and without a tick (R11).
+// It tells whether one is under way.
+func (r *Relay) Speak(ctx context.Context, relay store.Relay) (bool, error) {
+	session, err := r.Ledger.SessionByID(ctx, relay.Session)
+	if err != nil {
+		return false, fmt.Errorf("look up a relay's session: %w", err)
+	}
+	v := voiceOfSession(session)
+	if err := r.speech().collect(ctx, v, relay.OpenedAt); err != nil {
+		return false, err
+	}
+	return r.speak(ctx, relay, v)
+}
+
+// Forget throws away what a person's own session says while no relay listens to it.
+func (r *Relay) Forget(ctx context.Context, session string) error {
+	s, err := r.Ledger.SessionByID(ctx, session)
+	if errors.Is(err, store.ErrNotFound) || err == nil && s.Kind != terminal.KindPerson {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look up a session: %w", err)
+	}
+	words, err := r.Words.Words(session)
+	if err != nil {
+		return fmt.Errorf("look for words of a session: %w", err)
+	}
+	for _, w := range words {
+		if err := r.Words.Remove(session, w.ID); err != nil {
+			return fmt.Errorf("forget a word: %w", err)
+		}
+	}
+	return nil
+}
+
+// AnswerDoor tells what is to be said to a line that opened, closed or listed relays. A
+// session that the registry believes to live is looked at before it is promised (R1).
+func (r *Relay) AnswerDoor(ctx context.Context, in DoorInput) (DoorAnswer, error) {
+	act := in.Act
+	switch act.What {
+	case rules.RelayOpen:
+		return r.answerOpen(ctx, in)
+	case rules.RelayClose:
+		return DoorAnswer{Text: rules.RelayClosedText(act.Relay.Number)}, nil
+	case rules.RelayList:
+		list, err := r.list(ctx)
+		if err != nil {
+			return DoorAnswer{}, err
+		}
+		open := 0
+		relay, err := r.Ledger.OpenRelay(ctx, store.Conversation{Seat: in.Seat, Team: in.Thread.Team, Channel: in.Thread.Channel})
+		if err == nil {
+			open = relay.Number
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return DoorAnswer{}, fmt.Errorf("look for the open relay: %w", err)
+		}
+		return DoorAnswer{Text: rules.SessionsText(list, open)}, nil
+	case rules.RelayRefuse:
+		return r.refuse(ctx, in, act.Why)
+	}
+	return DoorAnswer{}, fmt.Errorf("a door that did %q is unknown", act.What)
+}
+
+func (r *Relay) answerOpen(ctx context.Context, in DoorInput) (DoorAnswer, error) {
+	relay, err := r.Ledger.RelayByID(ctx, in.Act.Relay.ID)
+	if err != nil {
+		return DoorAnswer{}, fmt.Errorf("read the relay: %w", err)
+	}
+	_, alive, err := r.Terminal.Live(ctx, relay.Session)
+	if err != nil {
+		return DoorAnswer{}, fmt.Errorf("look at the session: %w", err)
+	}
+	if alive {
+		return DoorAnswer{Text: rules.RelayOpenedText(in.Act.Session)}, nil
+	}
+	// The lines that came meanwhile are handed back by the tick.
+	if err := r.shut(ctx, relay, in.Act.Session.Kind == terminal.KindPerson); err != nil {
+		return DoorAnswer{}, err
+	}
+	return r.refuse(ctx, in, rules.RefuseEnded)
+}
+
+func (r *Relay) refuse(ctx context.Context, in DoorInput, why rules.RelayRefusal) (DoorAnswer, error) {
+	var list []rules.SessionRow
+	if why != rules.RefuseNotOwner {
+		var err error
+		if list, err = r.list(ctx); err != nil {
+			return DoorAnswer{}, err
+		}
+	}
+	return DoorAnswer{Text: rules.RelayRefusedText(why, in.Act.Door, list), Refused: true}, nil
+}
+
+// list are the sessions that have not ended. Those of this box are looked at; one that is
+// gone is left out, and its entry ends where no task keeps it.
+func (r *Relay) list(ctx context.Context) ([]rules.SessionRow, error) {
+	all, err := r.Ledger.Sessions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions: %w", err)
+	}
+	var out []rules.SessionRow
+	for _, s := range all {
+		row := rules.SessionRow{SessionFact: rules.SessionFact{
+			Number: s.Number, ID: s.ID, Slug: s.Slug, Name: s.Name, Repo: s.Repo, Kind: s.Kind, Box: s.Box,
+		}, Unseen: s.Box != r.Box}
+		if !row.Unseen {
+			if _, row.Alive, err = r.Terminal.Live(ctx, s.ID); err != nil {
+				return nil, fmt.Errorf("look at a session: %w", err)
+			}
+			if !row.Alive {
+				continue
+			}
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// carried tells whether Plan forwards a line.
+func carried(p rules.RelayPlan, l store.SessionLine) bool {
+	return slices.ContainsFunc(p.Forward, func(row rules.RelayRow) bool { return row.Line.LineKey == l.Key })
 }

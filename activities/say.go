@@ -143,7 +143,11 @@ func (p *Poster) deposit(ctx context.Context, in PostInput) ([]slackapi.PostRequ
 		}
 		text = kept.Text
 	}
-	return answerParts(rules.DepositText(text), rules.SessionName(d.Number, d.Slug)), nil, nil
+	name := rules.SessionName(d.Number, d.Slug)
+	if d.Person {
+		name = rules.SessionFact{Number: d.Number, Name: d.Slug}.Called()
+	}
+	return answerParts(rules.DepositText(text), name), nil, nil
 }
 
 // one is a post of a single message: what is not "" of its texts.

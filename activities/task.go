@@ -41,9 +41,7 @@ type TaskLedger interface {
 	QueueLines(ctx context.Context, session string, lines []store.SessionLine) (fresh int, err error)
 	WaitingLines(ctx context.Context, session string, limit int) ([]store.SessionLine, error)
 	MoveLine(ctx context.Context, session string, key rules.LineKey, from, to store.LineState) (bool, error)
-	AddDeposit(ctx context.Context, d store.Deposit) (fresh bool, err error)
-	NextDeposit(ctx context.Context, session string) (store.Deposit, error)
-	OwnDeposit(ctx context.Context, id, seat string, owner rules.Thread) (store.Deposit, error)
+	SpeechLedger
 	LinkPull(ctx context.Context, p store.PullRequest) error
 }
 
@@ -222,29 +220,13 @@ func (a *Task) move(ctx context.Context, op rules.Operator, l store.SessionLine,
 
 func lineID(k rules.LineKey) string { return k.Channel + "/" + k.TS }
 
-// collect takes the words that the session left, in their order. A word's file goes only
-// when the store has it.
+// collect takes the words that the session left, in their order.
 func (a *Task) collect(ctx context.Context, op rules.Operator) error {
-	words, err := a.Words.Words(op.Session)
-	if err != nil {
-		return fmt.Errorf("look for words of the session: %w", err)
-	}
-	for _, w := range words {
-		if w.Kind != outbox.Notification {
-			if _, err := a.Ledger.AddDeposit(ctx, store.Deposit{ID: depositID(op, w.ID), Session: op.Session, Kind: w.Kind, Text: w.Text, At: w.At}); err != nil {
-				return fmt.Errorf("keep a session's word: %w", err)
-			}
-		}
-		failpoint.At(failpoint.TaskCollected)
-		if err := a.Words.Remove(op.Session, w.ID); err != nil {
-			return fmt.Errorf("take a session's word: %w", err)
-		}
-	}
-	return nil
+	return a.speech(op).collect(ctx, voiceOf(op), time.Time{})
 }
 
-func depositID(op rules.Operator, word string) string {
-	return op.Seat + "/" + op.Thread.Channel + "/" + op.Session + "/" + word
+func (a *Task) speech(op rules.Operator) speech {
+	return speech{ledger: a.Ledger, words: a.Words, brains: a.Brains, log: a.log(op)}
 }
 
 // offer brings the oldest word that does not stand in the thread yet to the thread's
@@ -269,27 +251,8 @@ func (a *Task) offerFirst(ctx context.Context, sessions []rules.Operator) (bool,
 }
 
 func (a *Task) offerOf(ctx context.Context, op rules.Operator) (bool, error) {
-	d, err := a.Ledger.NextDeposit(ctx, op.Session)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for a word to offer: %w", err)
-	}
-	d, err = a.Ledger.OwnDeposit(ctx, d.ID, op.Seat, op.Thread)
-	if err != nil {
-		return false, fmt.Errorf("give a word its owner: %w", err)
-	}
-	failpoint.At(failpoint.TaskOffering)
-	in := DepositInput{ID: d.ID, Session: op.Session, Slug: op.Slug, Number: op.Number, Kind: d.Kind, Text: d.Text}
-	if len(in.Text) > rules.InlineText {
-		in.Text, in.Ref = "", true
-	}
-	if err := a.Brains.Offer(ctx, d.OwnerSeat, d.Owner, in); err != nil {
-		return false, fmt.Errorf("offer a word to its thread: %w", err)
-	}
-	failpoint.At(failpoint.TaskOffered)
-	return true, nil
+	id, err := a.speech(op).offer(ctx, voiceOf(op))
+	return id != "", err
 }
 
 // OfferWords offers what a task that is over still has to say.
@@ -372,13 +335,7 @@ func (a *Task) SayNotice(ctx context.Context, in NoticeInput) error {
 }
 
 func (a *Task) say(ctx context.Context, op rules.Operator, name, text string) error {
-	_, err := a.Ledger.AddDeposit(ctx, store.Deposit{
-		ID: depositID(op, name), Session: op.Session, Kind: "notice", Text: text, At: a.Now(),
-	})
-	if err != nil {
-		return fmt.Errorf("keep a notice: %w", err)
-	}
-	return nil
+	return a.speech(op).say(ctx, voiceOf(op), name, text, a.Now())
 }
 
 // tellBrain has a running brain forget its operator: the next human turn asks anew.

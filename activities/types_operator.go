@@ -53,6 +53,8 @@ type DepositInput struct {
 	// Text is "" when Ref is set: a long text stays in the store.
 	Text string `json:"text,omitempty"`
 	Ref  bool   `json:"ref,omitempty"`
+	// Person: it is a person's own session, and Slug its name.
+	Person bool `json:"person,omitempty"`
 }
 
 // ObserveInput asks what became of an operator's work (O10).

@@ -17,6 +17,12 @@ type Watcher struct {
 	Waiting func(ctx context.Context) ([]string, error)
 	Living  func(ctx context.Context) ([]string, error)
 	Tasks   TaskWaker
+	// Relays brings the words of relays on their way, and Ticks wakes what looks after one;
+	// both are nil where there are no relays.
+	Relays RelayWatch
+	Ticks  TickWaker
+	// Changed tells that a word was left, so that nobody waits for the next look; nil never does.
+	Changed <-chan struct{}
 	Box     string
 	// Every is the time between two looks, Again that between two wakes for one cause.
 	Every, Again time.Duration
@@ -25,7 +31,29 @@ type Watcher struct {
 
 	woken map[string]time.Time
 	lived map[string]bool
+	// speaking: a relay's word was under way at the last look. swept is when relays were
+	// looked for without a cause.
+	speaking bool
+	swept    time.Time
 }
+
+// RelayWatch is what Watcher asks of the relays.
+type RelayWatch interface {
+	// Due are the relays that this box has something to do for.
+	Due(ctx context.Context) ([]store.RelayDue, error)
+	// Speak brings the words of a relay's session on their way, and tells whether one is.
+	Speak(ctx context.Context, r store.Relay) (bool, error)
+	// Forget throws away what a session says that nobody listens to.
+	Forget(ctx context.Context, session string) error
+}
+
+// TickWaker wakes the tick of a conversation's relays.
+type TickWaker interface {
+	WakeTick(ctx context.Context, seat, team, channel, box, relay string) error
+}
+
+// relaySweep is the time between two looks for relays whose wake was lost (R8).
+const relaySweep = 20 * time.Second
 
 // WatchLedger is what Watcher needs of the store.
 type WatchLedger interface {
@@ -43,6 +71,10 @@ func (w *Watcher) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case _, ok := <-w.Changed:
+			if !ok {
+				w.Changed = nil
+			}
 		}
 	}
 }
@@ -64,7 +96,9 @@ func (w *Watcher) look(ctx context.Context) {
 	if err != nil {
 		w.Log.Warn("sessions could not be looked for", "error", err)
 	}
-	if len(waiting) == 0 && seen && maps.Equal(set(living), w.lived) {
+	changed := !seen || !maps.Equal(set(living), w.lived)
+	taken := w.relays(ctx, words, set(living), seen, changed)
+	if len(waiting) == 0 && !changed {
 		return // nothing is new: the store is not asked
 	}
 	claims, err := w.Ledger.Claims(ctx, w.Box)
@@ -78,7 +112,7 @@ func (w *Watcher) look(ctx context.Context) {
 			continue
 		}
 		died := seen && w.lived[c.Session] && !now[c.Session]
-		if words[c.Session] && w.Now().Sub(w.woken[c.Session]) >= w.Again || died {
+		if words[c.Session] && !taken[c.Session] && w.Now().Sub(w.woken[c.Session]) >= w.Again || died {
 			w.woken[c.Session] = w.Now()
 			if err := w.Tasks.Wake(ctx, c.Seat, c.Slug); err != nil {
 				w.Log.Warn("an operator's task could not be woken; it ticks", "slug", c.Slug, "error", err)

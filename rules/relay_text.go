@@ -13,13 +13,12 @@ type SessionRow struct {
 	Unseen bool
 }
 
-// name is what a session is called: its number, and its slug or its name in tmux.
-func (s SessionFact) name() string {
-	name := s.Name
+// Called is what a session is called: its number, and its operator's name or its own.
+func (s SessionFact) Called() string {
 	if s.Slug != "" {
-		name = s.Slug
+		return SessionName(s.Number, s.Slug)
 	}
-	return SessionName(s.Number, name)
+	return fmt.Sprintf("#%d %s", s.Number, s.Name)
 }
 
 // RelayOpenedText says where the next lines go (R1).
@@ -29,7 +28,7 @@ func RelayOpenedText(s SessionFact) string {
 		where = " in " + EscapeText(s.Repo)
 	}
 	return fmt.Sprintf("Your lines here now go to %s%s, and its words come back here. A line that mentions me is mine; `stop` ends it; `sessions` shows where you are.",
-		EscapeText(s.name()), where)
+		EscapeText(s.Called()), where)
 }
 
 // RelayClosedText says that the lines are Smith's again (R6).
@@ -77,7 +76,7 @@ func SessionsText(list []SessionRow, open int) string {
 	var b strings.Builder
 	b.WriteString("Sessions:")
 	for _, s := range list {
-		fmt.Fprintf(&b, "\n• %s", EscapeText(s.name()))
+		fmt.Fprintf(&b, "\n• %s", EscapeText(s.Called()))
 		if s.Repo != "" {
 			fmt.Fprintf(&b, " in %s", EscapeText(s.Repo))
 		}

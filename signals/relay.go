@@ -29,11 +29,11 @@ func WakeTick(ctx context.Context, c Client, seat, team, channel string, t workf
 	return err
 }
 
-// Tick wakes the tick of a conversation for a box.
-func (w *Worker) Tick(ctx context.Context, seat, team, channel string, t workflows.TickTrigger) error {
+// WakeTick wakes the tick of a conversation for a box.
+func (w *Worker) WakeTick(ctx context.Context, seat, team, channel, box, relay string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := WakeTick(ctx, w.Client, seat, team, channel, t); err != nil {
+	if err := WakeTick(ctx, w.Client, seat, team, channel, workflows.TickTrigger{Box: box, Relay: relay}); err != nil {
 		return fmt.Errorf("signal with start the tick of %s: %w", channel, err)
 	}
 	return nil

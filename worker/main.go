@@ -177,7 +177,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	}
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	go ops.watcher.Run(watching)
+	go ops.watch(watching, cfg, logger)
 	health.Green("work", "")
 	logger.Info("worker is ready", "box", cfg.Box, "seats", len(seats.ByName))
 	select {

@@ -18,7 +18,6 @@ import (
 	"agentsmith/internal/outbox"
 	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
-	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 	"agentsmith/signals"
 	"agentsmith/workflows"
@@ -41,6 +40,7 @@ type operators struct {
 	bind    *activities.Operator
 	task    *activities.Task
 	phases  *activities.Phases
+	relay   *activities.Relay
 	watcher *activities.Watcher
 }
 
@@ -51,12 +51,7 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 	if err != nil {
 		return nil, err
 	}
-	box := terminals{
-		tmux:    terminal.Tmux{Command: cfg.Operators.Tmux, Socket: cfg.Operators.Socket},
-		outbox:  filepath.Join(cfg.DataDir, "outbox"),
-		command: filepath.Base(cfg.Agent.Command),
-		log:     logger,
-	}
+	box := newTerminals(cfg, ledger, logger)
 	var pulls activities.Pulls
 	if token := cfg.GitHub.Token.Reveal(); token != "" {
 		if pulls, err = github.New(github.Options{APIURL: cfg.GitHub.APIURL, Token: token, Loud: loud}); err != nil {
@@ -65,8 +60,12 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 	} else {
 		logger.Info("pull requests are not read: SMITH_GITHUB_TOKEN is not set")
 	}
-	words := outbox.Box{Dir: box.outbox, Log: logger}
+	words := outboxOf(cfg, logger)
+	relay := &activities.Relay{
+		Seats: seats, Ledger: ledger, Terminal: box, Words: words, Brains: door, Box: cfg.Box, Now: time.Now, Log: logger,
+	}
 	return &operators{
+		relay: relay,
 		bind: &activities.Operator{
 			Seats: seats, Ledger: ledger, Sessions: box.tmux, Tasks: door, Checkouts: cfg.Checkouts, Box: cfg.Box, Off: cfg.Operators.Off,
 			Classifier: &activities.Classifier{
@@ -84,9 +83,24 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 		phases: &activities.Phases{Seats: seats, Ledger: ledger, Poster: poster, Pulls: pulls, Log: logger},
 		watcher: &activities.Watcher{
 			Ledger: ledger, Waiting: func(context.Context) ([]string, error) { return words.Sessions() },
-			Living: box.living, Tasks: door, Box: cfg.Box, Every: watchEvery, Again: watchAgain, Now: time.Now, Log: logger,
+			Living: box.living, Tasks: door, Relays: relay, Ticks: door, Box: cfg.Box, Every: watchEvery, Again: watchAgain, Now: time.Now, Log: logger,
 		},
 	}, nil
+}
+
+// outboxOf is the folder that the box's sessions speak through.
+func outboxOf(cfg *config.Config, logger *slog.Logger) outbox.Box {
+	return outbox.Box{Dir: filepath.Join(cfg.DataDir, "outbox"), Log: logger}
+}
+
+// watch looks after them until ctx ends.
+func (o *operators) watch(ctx context.Context, cfg *config.Config, logger *slog.Logger) {
+	changed, err := outboxOf(cfg, logger).Changes(ctx)
+	if err != nil {
+		logger.Warn("words of sessions are seen a little later", "error", err)
+	}
+	o.watcher.Changed = changed
+	o.watcher.Run(ctx)
 }
 
 // register registers their activities.
@@ -94,6 +108,7 @@ func (o *operators) register(w worker.Worker) {
 	w.RegisterActivity(o.bind)
 	w.RegisterActivity(o.task)
 	w.RegisterActivity(o.phases)
+	w.RegisterActivity(o.relay)
 }
 
 // doorOf reaches the workflows of threads from this worker.
@@ -102,60 +117,6 @@ func doorOf(cfg *config.Config, temporal client.Client, workspaces map[string]st
 		Client: temporal, Workspaces: workspaces, Settings: signals.Settings(cfg, cfg.Box),
 		Task: workflows.TaskSettings{Box: cfg.Box, Poll: cfg.GitHub.Poll, Tick: min(taskTick, cfg.GitHub.Poll), GiveUp: taskGivesUp},
 	}
-}
-
-// terminals is the box's tmux as a task sees it.
-type terminals struct {
-	tmux            terminal.Tmux
-	outbox, command string
-	log             *slog.Logger
-}
-
-func (t terminals) target(l terminal.Live) terminal.Target {
-	return terminal.Target{Session: l.Name, ID: l.ID, Command: t.command, Outbox: t.outbox}
-}
-
-// Live finds a session by its identity.
-func (t terminals) Live(ctx context.Context, session string) (terminal.Live, bool, error) {
-	return t.tmux.ByID(ctx, session)
-}
-
-// Blocked tells whether a session waits for a person at a dialog.
-func (t terminals) Blocked(ctx context.Context, l terminal.Live) (bool, error) {
-	return t.tmux.Blocked(ctx, t.target(l))
-}
-
-// Type types a text into a session once.
-func (t terminals) Type(ctx context.Context, l terminal.Live, text terminal.Text) (terminal.Arrival, error) {
-	return t.tmux.Type(ctx, t.target(l), text)
-}
-
-// Progress is what the operator's branch holds.
-func (t terminals) Progress(ctx context.Context, worktree, branch string) (terminal.Progress, error) {
-	return terminal.ReadProgress(ctx, worktree, branch)
-}
-
-// Kill ends a session by its identity.
-func (t terminals) Kill(ctx context.Context, session string) error { return t.tmux.Kill(ctx, session) }
-
-// RemoveWorktree removes a worktree that holds nothing that is not elsewhere.
-func (t terminals) RemoveWorktree(ctx context.Context, worktree, branch string) error {
-	return terminal.RemoveWorktree(ctx, worktree, branch)
-}
-
-// living are the identities of our sessions that run.
-func (t terminals) living(ctx context.Context) ([]string, error) {
-	all, err := t.tmux.Sessions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, l := range all {
-		if l.ID != "" {
-			out = append(out, l.ID)
-		}
-	}
-	return out, nil
 }
 
 // speakers are the seats that can say trouble in the ops channel, by name.

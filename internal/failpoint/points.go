@@ -30,19 +30,23 @@ const (
 
 // The points of binding an operator and of following its task, in their order (O6-O11).
 const (
-	BindBefore     Point = "bind-before"     // activity begun, nothing asked
-	BindClaimed    Point = "bind-claimed"    // thread claimed, nothing started
-	BindStarted    Point = "bind-started"    // session runs, nothing recorded
-	BindRegistered Point = "bind-registered" // session has its number, claim not bound
-	BindBound      Point = "bind-bound"      // claim bound, task not told
-	BindAdopted    Point = "bind-adopted"    // task told, activity not completed
-	StopKilled     Point = "stop-killed"     // operator ended, nothing recorded
-	TaskTyping     Point = "task-typing"     // line marked as being typed, nothing typed
-	TaskTyped      Point = "task-typed"      // line typed, nothing recorded
-	TaskCollected  Point = "task-collected"  // word in the store, its file still there
-	TaskOffering   Point = "task-offering"   // word has its owner, nothing signalled
-	TaskOffered    Point = "task-offered"    // brain signalled, activity not completed
-	TaskKilled     Point = "task-killed"     // session of a task that is over ended, claim not
+	BindBefore      Point = "bind-before"       // activity begun, nothing asked
+	BindClaimed     Point = "bind-claimed"      // thread claimed, nothing started
+	BindStarted     Point = "bind-started"      // session runs, nothing recorded
+	BindRegistered  Point = "bind-registered"   // session has its number, claim not bound
+	BindBound       Point = "bind-bound"        // claim bound, task not told
+	BindAdopted     Point = "bind-adopted"      // task told, activity not completed
+	StopKilled      Point = "stop-killed"       // operator ended, nothing recorded
+	RelayTyping     Point = "relay-typing"      // a line is taken for its session, nothing typed
+	RelayTyped      Point = "relay-typed"       // typed, not on record
+	RelayHandedBack Point = "relay-handed-back" // given back, no brain told
+	RelayEnding     Point = "relay-ending"      // a session's end is said, its relay not closed
+	TaskTyping      Point = "task-typing"       // line marked as being typed, nothing typed
+	TaskTyped       Point = "task-typed"        // line typed, nothing recorded
+	TaskCollected   Point = "task-collected"    // word in the store, its file still there
+	TaskOffering    Point = "task-offering"     // word has its owner, nothing signalled
+	TaskOffered     Point = "task-offered"      // brain signalled, activity not completed
+	TaskKilled      Point = "task-killed"       // session of a task that is over ended, claim not
 )
 
 // The points of start-operator, in the order that it passes them.

@@ -129,6 +129,12 @@ func (s *Store) OwnDeposit(ctx context.Context, id, seat string, owner rules.Thr
 	return d, nil
 }
 
+// DropDeposit takes words out of the way that are for nobody; words that have an owner stay.
+func (s *Store) DropDeposit(ctx context.Context, id string) error {
+	_, err := s.changed(ctx, "drop deposit", `UPDATE deposits SET dropped = 1 WHERE id = $1 AND owner_seat = ''`, id)
+	return err
+}
+
 // DeliverDeposit records that its post is confirmed, under ts. The first ts stands.
 // ErrNotFound.
 func (s *Store) DeliverDeposit(ctx context.Context, id, ts string) error {

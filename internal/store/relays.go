@@ -69,6 +69,18 @@ func (s *Store) RelayByID(ctx context.Context, id string) (Relay, error) {
 	return r, err
 }
 
+// OpenRelayTo returns the open relay to a session; of two the one that was opened last.
+// ErrNotFound.
+func (s *Store) OpenRelayTo(ctx context.Context, session string) (Relay, error) {
+	var r Relay
+	err := s.view(ctx, "read the relay to a session", func(ctx context.Context, q query) (err error) {
+		r, err = scanRelay(q.row(ctx, `SELECT `+relayColumns+` FROM relays r
+			WHERE r.session = $1 AND r.closed_us = 0 ORDER BY r.opened_us DESC LIMIT 1`, session))
+		return err
+	})
+	return r, err
+}
+
 // CloseRelay closes an open relay at ts; false where it was closed already. Lines of it that
 // are queued stay so: whoever types hands those back that it no longer covers.
 func (s *Store) CloseRelay(ctx context.Context, id, ts string) (bool, error) {
@@ -230,7 +242,7 @@ func (s *Store) RelaysDue(ctx context.Context, box string) ([]RelayDue, error) {
 					AND (d.owner_channel = r.channel OR d.owner_seat = '' AND (r.closed_us = 0 OR r.awaiting = 1))) AS words,
 				r.closed_us AS is_closed, r.awaiting AS is_awaiting
 			FROM relays r WHERE r.box = $1) due
-			WHERE is_closed = 0 OR is_awaiting = 1 OR lines OR words`, box)
+			WHERE is_closed = 0 OR is_awaiting = 1 OR lines OR words ORDER BY opened_at`, box)
 		all, err = collect(rows, err, func(r scanner) (RelayDue, error) {
 			var d RelayDue
 			var closed, waits int64

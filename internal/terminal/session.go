@@ -52,6 +52,8 @@ type Live struct {
 	PanePID int       `json:"pane_pid,omitempty"`
 	Command string    `json:"command,omitempty"`
 	Created time.Time `json:"created,omitzero"`
+	// Socket is that of the tmux server.
+	Socket string `json:"socket,omitempty"`
 	// Attach is the command that shows the session to a person on its box.
 	Attach string `json:"attach,omitempty"`
 	// Briefed: the agent CLI has taken its brief. Only Start tells.
@@ -89,7 +91,7 @@ func (t Tmux) Sessions(ctx context.Context) ([]Live, error) {
 			return nil, fmt.Errorf("read the environment of session %s: %w", s.target, err)
 		}
 		s.readEnv(env)
-		s.Attach = t.Attach(s.Name)
+		s.Socket, s.Attach = t.Socket, t.Attach(s.Name)
 		all = append(all, s)
 	}
 	return all, nil
