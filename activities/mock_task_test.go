@@ -76,6 +76,34 @@ func (mr *MockTaskLedgerMockRecorder) ClaimOf(ctx, seat, t any) *gomock.Call {
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "ClaimOf", reflect.TypeOf((*MockTaskLedger)(nil).ClaimOf), ctx, seat, t)
 }
 
+// DropDeposit mocks base method.
+func (m *MockTaskLedger) DropDeposit(ctx context.Context, id string) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "DropDeposit", ctx, id)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// DropDeposit indicates an expected call of DropDeposit.
+func (mr *MockTaskLedgerMockRecorder) DropDeposit(ctx, id any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "DropDeposit", reflect.TypeOf((*MockTaskLedger)(nil).DropDeposit), ctx, id)
+}
+
+// EndAwaiting mocks base method.
+func (m *MockTaskLedger) EndAwaiting(ctx context.Context, id string) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "EndAwaiting", ctx, id)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// EndAwaiting indicates an expected call of EndAwaiting.
+func (mr *MockTaskLedgerMockRecorder) EndAwaiting(ctx, id any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "EndAwaiting", reflect.TypeOf((*MockTaskLedger)(nil).EndAwaiting), ctx, id)
+}
+
 // EndClaim mocks base method.
 func (m *MockTaskLedger) EndClaim(ctx context.Context, seat string, t rules.Thread, session string) (bool, error) {
 	m.ctrl.T.Helper()
@@ -103,6 +131,21 @@ func (m *MockTaskLedger) EndSession(ctx context.Context, id string) error {
 func (mr *MockTaskLedgerMockRecorder) EndSession(ctx, id any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "EndSession", reflect.TypeOf((*MockTaskLedger)(nil).EndSession), ctx, id)
+}
+
+// LatestLine mocks base method.
+func (m *MockTaskLedger) LatestLine(ctx context.Context, c store.Conversation, person string) (rules.Line, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "LatestLine", ctx, c, person)
+	ret0, _ := ret[0].(rules.Line)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// LatestLine indicates an expected call of LatestLine.
+func (mr *MockTaskLedgerMockRecorder) LatestLine(ctx, c, person any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "LatestLine", reflect.TypeOf((*MockTaskLedger)(nil).LatestLine), ctx, c, person)
 }
 
 // LinkPull mocks base method.
@@ -149,6 +192,21 @@ func (mr *MockTaskLedgerMockRecorder) NextDeposit(ctx, session any) *gomock.Call
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "NextDeposit", reflect.TypeOf((*MockTaskLedger)(nil).NextDeposit), ctx, session)
 }
 
+// OpenRelayTo mocks base method.
+func (m *MockTaskLedger) OpenRelayTo(ctx context.Context, session string) (store.Relay, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "OpenRelayTo", ctx, session)
+	ret0, _ := ret[0].(store.Relay)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// OpenRelayTo indicates an expected call of OpenRelayTo.
+func (mr *MockTaskLedgerMockRecorder) OpenRelayTo(ctx, session any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "OpenRelayTo", reflect.TypeOf((*MockTaskLedger)(nil).OpenRelayTo), ctx, session)
+}
+
 // OwnDeposit mocks base method.
 func (m *MockTaskLedger) OwnDeposit(ctx context.Context, id, seat string, owner rules.Thread) (store.Deposit, error) {
 	m.ctrl.T.Helper()
@@ -179,6 +237,36 @@ func (mr *MockTaskLedgerMockRecorder) QueueLines(ctx, session, lines any) *gomoc
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "QueueLines", reflect.TypeOf((*MockTaskLedger)(nil).QueueLines), ctx, session, lines)
 }
 
+// RelayByID mocks base method.
+func (m *MockTaskLedger) RelayByID(ctx context.Context, id string) (store.Relay, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "RelayByID", ctx, id)
+	ret0, _ := ret[0].(store.Relay)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// RelayByID indicates an expected call of RelayByID.
+func (mr *MockTaskLedgerMockRecorder) RelayByID(ctx, id any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "RelayByID", reflect.TypeOf((*MockTaskLedger)(nil).RelayByID), ctx, id)
+}
+
+// SessionByID mocks base method.
+func (m *MockTaskLedger) SessionByID(ctx context.Context, id string) (store.Session, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "SessionByID", ctx, id)
+	ret0, _ := ret[0].(store.Session)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// SessionByID indicates an expected call of SessionByID.
+func (mr *MockTaskLedgerMockRecorder) SessionByID(ctx, id any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "SessionByID", reflect.TypeOf((*MockTaskLedger)(nil).SessionByID), ctx, id)
+}
+
 // Sessions mocks base method.
 func (m *MockTaskLedger) Sessions(ctx context.Context) ([]store.Session, error) {
 	m.ctrl.T.Helper()
@@ -192,6 +280,21 @@ func (m *MockTaskLedger) Sessions(ctx context.Context) ([]store.Session, error) 
 func (mr *MockTaskLedgerMockRecorder) Sessions(ctx any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Sessions", reflect.TypeOf((*MockTaskLedger)(nil).Sessions), ctx)
+}
+
+// TypedLast mocks base method.
+func (m *MockTaskLedger) TypedLast(ctx context.Context, session string) (store.SessionLine, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "TypedLast", ctx, session)
+	ret0, _ := ret[0].(store.SessionLine)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// TypedLast indicates an expected call of TypedLast.
+func (mr *MockTaskLedgerMockRecorder) TypedLast(ctx, session any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "TypedLast", reflect.TypeOf((*MockTaskLedger)(nil).TypedLast), ctx, session)
 }
 
 // WaitingLines mocks base method.

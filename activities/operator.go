@@ -436,14 +436,17 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 		if op.Session != live.Operator.Session {
 			op = live.Operator
 		}
+	}
+	// First: whoever sees that the session is gone must know that it was stopped.
+	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {
+		return StopOperatorResult{}, fmt.Errorf("end the session's entry: %w", err)
+	}
+	if running {
 		if err := o.Sessions.Kill(ctx, op.Session); err != nil {
 			return StopOperatorResult{}, fmt.Errorf("end the operator: %w", err)
 		}
 	}
 	failpoint.At(failpoint.StopKilled)
-	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {
-		return StopOperatorResult{}, fmt.Errorf("end the session's entry: %w", err)
-	}
 	if err := o.Tasks.Stop(ctx, op, in.EventTS); err != nil {
 		o.Log.Warn("a stopped operator's task could not be told; it finds out at its next look", "slug", op.Slug, "error", err)
 	}

@@ -128,3 +128,16 @@ func TestStopOperator_IsNoSuccessWhereItIsNone(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, got.Operator)
 }
+
+// O11: who sees that a stopped operator's session is gone does not take it for dead, at
+// whatever moment it looks.
+func TestStopOperator_IsNotToldOfAsDead(t *testing.T) {
+	d := newDesk(t)
+	d.points.arm("before ReleaseClaim", 0) // killed, the thread not yet free
+	_, err := d.stop(d.first)
+	require.ErrorContains(t, err, "crashed")
+	require.Empty(t, d.launcher.live())
+	d.notice(d.op1, activities.NoticeDead, "dead-1")
+	d.speakAll(d.op1)
+	d.requireStanding(d.first.Root)
+}

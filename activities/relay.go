@@ -67,7 +67,7 @@ type RelayBrains interface {
 func (r *Relay) Tick(ctx context.Context, in TickInput) (TickResult, error) {
 	defer beat(ctx)()
 	var out TickResult
-	due, err := r.Due(ctx)
+	due, err := r.due(ctx)
 	if err != nil {
 		return out, err
 	}
@@ -86,8 +86,8 @@ func (r *Relay) Tick(ctx context.Context, in TickInput) (TickResult, error) {
 	return out, r.handBackOrphans(ctx, c)
 }
 
-// Due are the relays that this box has something to do for.
-func (r *Relay) Due(ctx context.Context) ([]store.RelayDue, error) {
+// due are the relays that this box has something to do for.
+func (r *Relay) due(ctx context.Context) ([]store.RelayDue, error) {
 	due, err := r.Ledger.RelaysDue(ctx, r.Box)
 	if err != nil {
 		return nil, fmt.Errorf("look for relays: %w", err)
@@ -225,41 +225,6 @@ func (r *Relay) lately(id string) bool {
 	}
 	_, found := r.offered[id]
 	return found
-}
-
-// Speak brings the words of a relay's session on their way, at once and without a tick (R11).
-// It tells whether one is under way.
-func (r *Relay) Speak(ctx context.Context, relay store.Relay) (bool, error) {
-	session, err := r.Ledger.SessionByID(ctx, relay.Session)
-	if err != nil {
-		return false, fmt.Errorf("look up a relay's session: %w", err)
-	}
-	v := voiceOfSession(session)
-	if err := r.speech().collect(ctx, v, relay.OpenedAt); err != nil {
-		return false, err
-	}
-	return r.speak(ctx, relay, v)
-}
-
-// Forget throws away what a person's own session says while no relay listens to it.
-func (r *Relay) Forget(ctx context.Context, session string) error {
-	s, err := r.Ledger.SessionByID(ctx, session)
-	if errors.Is(err, store.ErrNotFound) || err == nil && s.Kind != terminal.KindPerson {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("look up a session: %w", err)
-	}
-	words, err := r.Words.Words(session)
-	if err != nil {
-		return fmt.Errorf("look for words of a session: %w", err)
-	}
-	for _, w := range words {
-		if err := r.Words.Remove(session, w.ID); err != nil {
-			return fmt.Errorf("forget a word: %w", err)
-		}
-	}
-	return nil
 }
 
 // AnswerDoor tells what is to be said to a line that opened, closed or listed relays. A

@@ -37,6 +37,7 @@ type TaskLedger interface {
 	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
 	EndClaim(ctx context.Context, seat string, t rules.Thread, session string) (bool, error)
 	Sessions(ctx context.Context) ([]store.Session, error)
+	SessionByID(ctx context.Context, id string) (store.Session, error)
 	EndSession(ctx context.Context, id string) error
 	QueueLines(ctx context.Context, session string, lines []store.SessionLine) (fresh int, err error)
 	WaitingLines(ctx context.Context, session string, limit int) ([]store.SessionLine, error)
@@ -316,6 +317,9 @@ func (a *Task) SayNotice(ctx context.Context, in NoticeInput) error {
 	case NoticeBlocked:
 		text = rules.BlockedText(in.Operator)
 	case NoticeDead:
+		if s, err := a.Ledger.SessionByID(ctx, in.Operator.Session); err == nil && s.Ended {
+			return nil // a person ended it, and that is said (O11)
+		}
 		waiting, err := a.Ledger.WaitingLines(ctx, in.Operator.Session, allLines)
 		if err != nil {
 			return fmt.Errorf("count the lines that wait: %w", err)

@@ -119,7 +119,7 @@ func (s speech) offer(ctx context.Context, v voice) (id string, err error) {
 			return "", fmt.Errorf("look for a word to offer: %w", err)
 		}
 		if d.OwnerSeat == "" {
-			to, err := s.listener(ctx, v)
+			to, err := s.audience(ctx, v)
 			if err != nil {
 				return "", err
 			}
@@ -138,8 +138,8 @@ func (s speech) offer(ctx context.Context, v voice) (id string, err error) {
 	}
 }
 
-// listener is whom a word is for.
-type listener struct {
+// audience is whom a word is for.
+type audience struct {
 	seat   string
 	thread rules.Thread
 	// relay is the one that the word comes back by, nil for none.
@@ -148,7 +148,7 @@ type listener struct {
 
 // own gives a word its owner. With the end of a turn a relay that is closed has had the words
 // that it was still owed.
-func (s speech) own(ctx context.Context, d store.Deposit, to listener) (store.Deposit, error) {
+func (s speech) own(ctx context.Context, d store.Deposit, to audience) (store.Deposit, error) {
 	owned, err := s.ledger.OwnDeposit(ctx, d.ID, to.seat, to.thread)
 	if err != nil {
 		return d, fmt.Errorf("give a word its owner: %w", err)
@@ -161,12 +161,12 @@ func (s speech) own(ctx context.Context, d store.Deposit, to listener) (store.De
 	return owned, nil
 }
 
-// listener finds whom the session's next word is for: who typed into it last (R11). A relay
+// audience finds whom the session's next word is for: who typed into it last (R11). A relay
 // that is closed still gets the words of the lines that it had forwarded.
-func (s speech) listener(ctx context.Context, v voice) (listener, error) {
-	own := listener{seat: v.seat, thread: v.thread}
+func (s speech) audience(ctx context.Context, v voice) (audience, error) {
+	own := audience{seat: v.seat, thread: v.thread}
 	if v.person {
-		own = listener{}
+		own = audience{}
 	}
 	last, err := s.ledger.TypedLast(ctx, v.session)
 	switch {
@@ -201,8 +201,8 @@ func (s speech) listener(ctx context.Context, v voice) (listener, error) {
 }
 
 // conversation is the voice of a relay's conversation: the brain of the person's latest line.
-func (s speech) conversation(ctx context.Context, r store.Relay) (listener, error) {
-	to := listener{seat: r.Seat, thread: rules.Thread{Team: r.Team, Channel: r.Channel, Root: r.OpenedTS}, relay: &r}
+func (s speech) conversation(ctx context.Context, r store.Relay) (audience, error) {
+	to := audience{seat: r.Seat, thread: rules.Thread{Team: r.Team, Channel: r.Channel, Root: r.OpenedTS}, relay: &r}
 	line, err := s.ledger.LatestLine(ctx, r.Conversation, r.Person)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return to, fmt.Errorf("look for the person's latest line: %w", err)

@@ -83,7 +83,7 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 		phases: &activities.Phases{Seats: seats, Ledger: ledger, Poster: poster, Pulls: pulls, Log: logger},
 		watcher: &activities.Watcher{
 			Ledger: ledger, Waiting: func(context.Context) ([]string, error) { return words.Sessions() },
-			Living: box.living, Tasks: door, Relays: relay, Ticks: door, Box: cfg.Box, Every: watchEvery, Again: watchAgain, Now: time.Now, Log: logger,
+			Living: box.living, Tasks: door, Relays: activities.Listener{Relay: relay}, Ticks: door, Box: cfg.Box, Every: watchEvery, Again: watchAgain, Now: time.Now, Log: logger,
 		},
 	}, nil
 }
