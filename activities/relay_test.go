@@ -403,3 +403,14 @@ func TestTick_LeavesTheWordToTheDoor(t *testing.T) {
 	require.Equal(t, []string{"one"}, w.handed)
 	require.Zero(t, w.saidTimes(l.Root, "has ended"))
 }
+
+// R2: a door that was decided cuts nothing any more, though its own answer is still owed.
+func TestTick_IsNotCutByADoorThatWasDecided(t *testing.T) {
+	w := newWire(t)
+	door := w.room.says("", "sessions")
+	w.decide(store.ConversationDecision{Key: door.LineKey, Route: []byte(`{"kind":"relay_door"}`)})
+	w.types("continue")
+	w.ticks()
+	require.Equal(t, []string{typedText("continue")}, w.term.typed[w.op1.Session])
+	require.Empty(t, w.handed)
+}

@@ -11,7 +11,7 @@ var workOn = regexp.MustCompile(`(?i)^work on (?:#?([1-9][0-9]{0,8})|(?:op-)?([a
 
 // ReadDoor reads a line that is nothing but a door (R1): "work on N", "work on <slug>",
 // "sessions", or the stop word, in any case, with a mention of the seat in front or none,
-// and with trailing punctuation. What names no possible session is no door.
+// and with trailing punctuation. What names no possible session is no door: digits alone are a number.
 func ReadDoor(text, seatUser string) (Door, bool) {
 	words, ok := wordsOf(text, seatUser)
 	switch {
@@ -31,7 +31,7 @@ func ReadDoor(text, seatUser string) (Door, bool) {
 		return Door{Kind: DoorWorkOn, Number: n}, err == nil
 	}
 	slug := strings.ToLower(m[2])
-	return Door{Kind: DoorWorkOn, Slug: slug}, ValidSlug(slug)
+	return Door{Kind: DoorWorkOn, Slug: slug}, ValidSlug(slug) && strings.Trim(slug, "0123456789-") != ""
 }
 
 // wordsOf are the words of a line that is for the seat or for nobody by name, one space

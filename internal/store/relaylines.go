@@ -23,9 +23,9 @@ func (r Row) StandsDown() bool {
 // relayTurn is the turn that a relay takes its lines by.
 func relayTurn(relay string) string { return "relay/" + relay }
 
-// RelayBatch returns what a tick plans again: the lines of the relay's conversation that
-// have no outcome, since it was opened, and those that wait for its session, the one that is
-// being typed first. Both have the text that the line has now: an edit that came before the
+// RelayBatch returns what a tick plans again: the lines of the relay's conversation, since it
+// was opened, that wait for its session or of which nothing is decided (what is decided shows
+// in the relay itself); and those that wait, the one that is being typed first. Both have the text that the line has now: an edit that came before the
 // typing counts (L4).
 func (s *Store) RelayBatch(ctx context.Context, r Relay) (rows []rules.RelayRow, waiting []SessionLine, err error) {
 	err = s.view(ctx, "read relay batch", func(ctx context.Context, q query) error {
@@ -36,7 +36,9 @@ func (s *Store) RelayBatch(ctx context.Context, r Relay) (rows []rules.RelayRow,
 		found, err := q.rows(ctx, `SELECT `+rowColumns+`, `+messageColumns+`
 			FROM ledger l JOIN messages m ON m.team = l.team AND m.channel = l.channel AND m.ts = l.ts
 			WHERE l.seat = $1 AND l.team = $2 AND l.channel = $3 AND l.state IN ('owed', 'taken') AND l.ts_us > $4
-			ORDER BY l.ts_us`, r.Seat, r.Team, r.Channel, opened)
+				AND (l.route = '' OR EXISTS (SELECT 1 FROM session_lines x WHERE x.relay = $5 AND x.relay <> '' AND x.state IN ('queued', 'typing')
+					AND x.team = l.team AND x.channel = l.channel AND x.ts = l.ts))
+			ORDER BY l.ts_us`, r.Seat, r.Team, r.Channel, opened, r.ID)
 		rows, err = collect(found, err, func(x scanner) (rules.RelayRow, error) {
 			row, m, err := scanBoth(x)
 			return rules.RelayRow{Line: m.line, Author: row.Author}, err

@@ -38,6 +38,7 @@ func Run(t *testing.T, newURL func(t *testing.T) string, verify func(t *testing.
 		{"Sessions", testSessions},
 		{"SessionLines", testSessionLines},
 		{"Deposits", testDeposits},
+		{"Relays", testRelays},
 		{"Work", testWork},
 		{"Model", testModel},
 		{"Together", testTogether},
