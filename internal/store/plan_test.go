@@ -1,7 +1,10 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
+	"encoding/json"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -96,6 +99,7 @@ func everyStatement(t *testing.T, s *store.Store) []string {
 		func() error { _, err := s.SeenDelivery(ctx, "x"); return err },
 		func() error { return s.SetPhaseMessage(ctx, "s", l.Thread(), "", "") },
 		func() error { _, _, err := s.PhaseMessage(ctx, "s", l.Thread()); return err },
+		func() error { return relayStatements(ctx, s) },
 	} {
 		require.NoError(t, call())
 	}
@@ -110,6 +114,53 @@ func everyStatement(t *testing.T, s *store.Store) []string {
 		}
 	}
 	return all
+}
+
+// relayStatements opens a relay, has it carry a line, and asks all that is asked of relays.
+func relayStatements(ctx context.Context, s *store.Store) error {
+	c := store.Conversation{Seat: "s", Team: "T", Channel: "D"}
+	line := func(ts string) rules.Line {
+		return rules.Line{LineKey: rules.LineKey{Team: "T", Channel: "D", TS: ts}, Root: ts, User: "U", Text: "x"}
+	}
+	relay := store.Relay{Box: "b", Relay: rules.Relay{ID: "r", Person: "U", Session: "i", Number: 1, OpenedTS: "1700000001.000000"}}
+	l := store.SessionLine{Session: "i", Key: line("1700000002.000000").LineKey, Seat: "s", From: "U", Relay: "r"}
+	var errs []error
+	for _, ts := range []string{relay.OpenedTS, l.Key.TS} {
+		_, err := s.Record(ctx, "s", line(ts), rules.Person, func(store.Facts) store.Verdict { return store.Verdict{State: rules.Owed} })
+		errs = append(errs, err)
+	}
+	route := json.RawMessage(`{"stands_down":true}`)
+	errs = append(errs, s.DecideConversation(ctx, c, func(store.ConversationState) []store.ConversationDecision {
+		return []store.ConversationDecision{
+			{Key: line(relay.OpenedTS).LineKey, Route: json.RawMessage(`{}`), Open: &relay},
+			{Key: l.Key, Route: route, Queue: &l},
+		}
+	}))
+	for _, call := range []func() error{
+		func() error { _, err := s.OpenRelay(ctx, c); return err },
+		func() error { _, err := s.RelayByID(ctx, "r"); return err },
+		func() error { _, err := s.OpenRelayTo(ctx, "i"); return err },
+		func() error { _, _, err := s.RelayBatch(ctx, relay); return err },
+		func() error { _, err := s.OrphanLines(ctx, c); return err },
+		func() error { _, err := s.BeginTyping(ctx, l); return err },
+		func() error { return s.EndTyping(ctx, l, store.LineQueued) },
+		func() error { _, err := s.HandBack(ctx, l, json.RawMessage(`{}`)); return err },
+		func() error { _, err := s.TypedLast(ctx, "i"); notFound(&err); return err },
+		func() error { _, err := s.LatestLine(ctx, c, "U"); return err },
+		func() error { _, err := s.RelaysDue(ctx, "b"); return err },
+		func() error { return s.EndAwaiting(ctx, "r") },
+		func() error { _, err := s.CloseRelay(ctx, "r", "1700000003.000000"); return err },
+	} {
+		errs = append(errs, call())
+	}
+	return errors.Join(errs...)
+}
+
+// notFound takes the answer that nothing is on record for none.
+func notFound(err *error) {
+	if errors.Is(*err, store.ErrNotFound) {
+		*err = nil
+	}
 }
 
 // Every statement has to find its rows by an index: the ledger only grows.
@@ -188,7 +239,12 @@ func pgPlans(t *testing.T, p *storetest.Postgres) {
 
 // pgFine tells whether a step may look at a whole index: it holds only what is live.
 func pgFine(step string) bool {
-	return strings.Contains(step, "using sessions_live") || strings.Contains(step, "using processes_live")
+	for _, live := range []string{"sessions_live", "processes_live", "session_lines_relay", "deposits_waiting", "relays_open", "relays_live"} {
+		if strings.Contains(step, "using "+live+" ") || strings.Contains(step, "Bitmap Index Scan on "+live+" ") {
+			return true
+		}
+	}
+	return strings.Contains(step, "Backward using sessions_pkey ") // the newest, at most a limit
 }
 
 // readsAll tells whether a step of a plan looks at every row of a table, or of a seat.
@@ -198,6 +254,11 @@ func readsAll(step string) bool {
 		"SCAN p USING INDEX processes_live", // only what is live
 		"USING COVERING INDEX ledger_seen",  // LastSeen, at boot
 		"SCAN sessions USING INDEX sessions_live",
+		"SCAN sessions USING INDEX sqlite_autoindex_sessions_1", // the newest, by number, at most a limit
+		"SCAN session_lines USING INDEX session_lines_relay",    // what waits
+		"SCAN x USING INDEX session_lines_relay",
+		"SCAN w USING INDEX deposits_waiting",
+		"SCAN w USING COVERING INDEX deposits_waiting",
 	} {
 		if strings.HasSuffix(step, fine) || strings.Contains(step, fine+" ") {
 			return false

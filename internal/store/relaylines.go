@@ -57,7 +57,8 @@ func (s *Store) RelayBatch(ctx context.Context, r Relay) (rows []rules.RelayRow,
 }
 
 // OrphanLines returns the lines of relays that are no longer on record, of one conversation:
-// they are to be handed back (R9).
+// they are to be handed back (R9). They are sorted by seq + 0, so that the few that wait are
+// read, and not every line there is in the order of seq.
 func (s *Store) OrphanLines(ctx context.Context, c Conversation) ([]SessionLine, error) {
 	var all []SessionLine
 	err := s.view(ctx, "read orphaned lines", func(ctx context.Context, q query) error {
@@ -65,7 +66,7 @@ func (s *Store) OrphanLines(ctx context.Context, c Conversation) ([]SessionLine,
 			FROM session_lines x
 			WHERE x.relay <> '' AND x.state IN ('queued', 'typing') AND x.seat = $1 AND x.team = $2 AND x.channel = $3
 				AND NOT EXISTS (SELECT 1 FROM relays r WHERE r.id = x.relay)
-			ORDER BY x.seq`, c.Seat, c.Team, c.Channel)
+			ORDER BY x.seq + 0`, c.Seat, c.Team, c.Channel)
 		all, err = collect(rows, err, scanSessionLine)
 		return err
 	})
