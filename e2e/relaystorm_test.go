@@ -228,7 +228,13 @@ func (w *relayStorm) blow(rng *rand.Rand) {
 	b := &wind{storm: &storm{system: w.system, t: w.t}, rng: rng}
 	for i, k := range shots {
 		time.Sleep(time.Until(w.began.Add(w.size.typing * time.Duration(i+1) / time.Duration(len(shots)+1))))
-		b.shoot(k, "smith")
+		for _, f := range b.fault(k, "smith") {
+			if f.Method != "" && f.Method != "conversations.replies" {
+				f.Method = "chat.postMessage" // the calls that there are many of
+			}
+			_, err := w.Slack.AddFault(f)
+			require.NoError(w.t, err)
+		}
 	}
 }
 
@@ -343,11 +349,15 @@ func (w *relayStorm) times(word string) (n int) {
 }
 
 func (w *relayStorm) settleStorm() {
-	began, moved := time.Now(), time.Now()
+	began, moved, asked := time.Now(), time.Now(), false
 	var left []string
 	for time.Since(began) < w.size.quiet {
 		if left = w.waits(); len(left) == 0 {
 			return
+		}
+		if !asked && time.Since(began) > 45*time.Second {
+			asked = true
+			w.askAfter()
 		}
 		if time.Since(moved) > 10*time.Second && slices.Contains(left, "envelopes that are not acked") {
 			(&storm{system: w.system, t: w.t}).nextRetry()
@@ -356,6 +366,19 @@ func (w *relayStorm) settleStorm() {
 		time.Sleep(500 * time.Millisecond)
 	}
 	w.t.Errorf("relay storm: not calm %s after the wind: %s", w.size.quiet, strings.Join(left, "; "))
+}
+
+// askAfter types a line into the threads whose words still wait: an operator whose bind was
+// killed is found by the next human turn (O8).
+func (w *relayStorm) askAfter() {
+	for _, l := range w.all {
+		if !slices.ContainsFunc(w.said[l.ID], func(word string) bool { return w.times(word) == 0 }) {
+			continue
+		}
+		ts, err := w.Slack.Person("ana").Reply("general", l.Thread.Root, "@smith are you there? [[say I am]] [[terminal]] [[say here]]")
+		require.NoError(w.t, err)
+		w.excuses.add(l.Thread.Channel, ts, "asked after an operator")
+	}
 }
 
 // report judges every line and every word, and prints the counts.

@@ -20,11 +20,13 @@ import (
 )
 
 const about = `Starts the operator of a thread's task: a git worktree, and the agent CLI in a tmux session there.
+With --register it makes a tmux session of your own one that a relay can reach, and touches nothing in it.
 
-One JSON object is printed: {"outcome":"started|exists|none","this_thread":…,"operator":{…}}. Reasons go to the standard error.
+One JSON object is printed: {"outcome":"started|exists|none","this_thread":…,"operator":{…}},
+or {"outcome":"registered","number":…,"settings":"…","session":{…}}. Reasons go to the standard error.
 
 Exit codes:
-  0  started; with --check: there is none
+  0  started, or registered; with --check: there is none
   2  the flags or the config are wrong
   3  a session of that slug or for that thread runs; this_thread says which
   4  the repo is no checkout that agents may write in on this box
@@ -33,14 +35,29 @@ Exit codes:
 
 type flags struct {
 	Config    string `help:"The config file." default:"smith.yaml" type:"path"`
-	Seat      string `help:"The seat whose thread it is." required:""`
-	Team      string `help:"The thread's team." required:""`
-	Channel   string `help:"The thread's channel." required:""`
-	Root      string `help:"The ts of the thread's root." required:""`
-	Slug      string `help:"The task's name; the session is op-SLUG." required:""`
+	Seat      string `help:"The seat whose thread it is."`
+	Team      string `help:"The thread's team."`
+	Channel   string `help:"The thread's channel."`
+	Root      string `help:"The ts of the thread's root."`
+	Slug      string `help:"The task's name; the session is op-SLUG."`
 	Repo      string `help:"The checkout to work in, by its exact name. There is no default."`
 	BriefFile string `help:"A file with what is to be done; - is the standard input." default:"-"`
 	Check     bool   `help:"Only say whether an operator may be started."`
+	Register  bool   `help:"Register a tmux session of your own, the one that this runs in or --session."`
+	Session   string `help:"With --register: the session's exact name."`
+	Socket    string `help:"With --register: the tmux server's socket, a path or a name for tmux -L. The default is the server that this runs in."`
+}
+
+// missing names a flag that is needed and was not given, "" for none.
+func (f flags) missing() string {
+	for _, x := range []struct{ name, value string }{
+		{"--seat", f.Seat}, {"--team", f.Team}, {"--channel", f.Channel}, {"--root", f.Root}, {"--slug", f.Slug},
+	} {
+		if x.value == "" {
+			return x.name
+		}
+	}
+	return ""
 }
 
 func (f flags) thread() rules.Thread {
@@ -66,6 +83,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) 
 	f, done, err := parse(args, out, errs)
 	if done {
 		return terminal.ExitStarted
+	}
+	if err == nil && f.Register {
+		return f.registered(ctx, out, errs)
 	}
 	var live terminal.Live
 	if err == nil {
@@ -100,6 +120,9 @@ func parse(args []string, out, errs io.Writer) (f flags, done bool, err error) {
 // do carries the request out. With --check it starts nothing, and no error means that
 // there is no operator.
 func (f flags) do(ctx context.Context, in io.Reader) (terminal.Live, error) {
+	if name := f.missing(); name != "" {
+		return terminal.Live{}, &terminal.UsageError{Reason: "missing flag: " + name}
+	}
 	cfg, err := load(f.Config)
 	if err != nil {
 		return terminal.Live{}, err

@@ -168,7 +168,7 @@ func (r *rig) end(t *testing.T) {
 	all, err := r.tmux.Sessions(ctx)
 	require.NoError(t, err)
 	for _, s := range all {
-		if s.ID != "" {
+		if s.Kind == terminal.KindOperator {
 			require.NoError(t, r.tmux.Kill(ctx, s.ID))
 		}
 	}

@@ -35,6 +35,9 @@ func (t Tmux) Kill(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("end session %s: %w", id, err)
 	}
+	if ok && s.Kind == KindPerson {
+		return fmt.Errorf("end session %s: it is a person's own", id)
+	}
 	if ok {
 		_, err := t.Run(ctx, nil, "kill-session", "-t", s.target)
 		if err != nil && !noServer(err) && !noSession(err) {
