@@ -277,6 +277,8 @@ func (w *relayStorm) killSession(rng *rand.Rand) {
 // fate is what the oracles know of a line.
 type fate struct {
 	session, brain, unsure int
+	// stopped: an ordinary stop of the whole conversation came soon after it, and said so.
+	stopped bool
 }
 
 // prompts are the prompts that the sessions' CLIs took, by the log of their hooks.
@@ -309,6 +311,10 @@ func (w *relayStorm) fates() map[*relayLine]fate {
 				f.brain++
 			}
 		}
+		for _, stop := range w.lines {
+			after := rules.TSTime(stop.ts).Sub(rules.TSTime(l.ts))
+			f.stopped = f.stopped || stop.text == "stop" && stop.channel == l.channel && after > 0 && after < time.Minute && w.stopSaid(stop)
+		}
 		out[l] = f
 	}
 	return out
@@ -317,7 +323,7 @@ func (w *relayStorm) fates() map[*relayLine]fate {
 // waits are the lines without an end, and the words that stand nowhere yet.
 func (w *relayStorm) waits() (out []string) {
 	for l, f := range w.fates() {
-		if !l.door && f.session+f.brain+f.unsure == 0 || l.door && f.brain == 0 && !w.stopSaid(l) {
+		if f.session+f.brain+f.unsure == 0 && !f.stopped && !(l.door && w.stopSaid(l)) {
 			out = append(out, fmt.Sprintf("%s of %s: %.40q", l.ts, l.who, l.text))
 		}
 	}
@@ -349,7 +355,7 @@ func (w *relayStorm) times(word string) (n int) {
 }
 
 func (w *relayStorm) settleStorm() {
-	began, moved, asked := time.Now(), time.Now(), false
+	began, moved, told, asked := time.Now(), time.Now(), time.Now(), false
 	var left []string
 	for time.Since(began) < w.size.quiet {
 		if left = w.waits(); len(left) == 0 {
@@ -362,6 +368,11 @@ func (w *relayStorm) settleStorm() {
 		if time.Since(moved) > 10*time.Second && slices.Contains(left, "envelopes that are not acked") {
 			(&storm{system: w.system, t: w.t}).nextRetry()
 			moved = time.Now()
+		}
+		if time.Since(told) > 20*time.Second {
+			told = time.Now()
+			w.t.Logf("relay storm: %s after the wind: %s", time.Since(began).Round(time.Second), strings.Join(left, "; "))
+			fmt.Printf("relay storm: still waiting for: %.600s\n", strings.Join(left, "; "))
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
@@ -383,7 +394,7 @@ func (w *relayStorm) askAfter() {
 
 // report judges every line and every word, and prints the counts.
 func (w *relayStorm) report() {
-	session, brain, both, neither, unsure, doubled, lost, words := 0, 0, 0, 0, 0, 0, 0, 0
+	session, brain, both, neither, unsure, stopped, doubled, lost, words := 0, 0, 0, 0, 0, 0, 0, 0, 0
 	for l, f := range w.fates() {
 		w.excuses.add(l.channel, l.ts, "judged by the storm")
 		if l.door {
@@ -402,6 +413,8 @@ func (w *relayStorm) report() {
 		case f.session > 0 && f.brain > 0:
 			both++
 			w.t.Errorf("relay storm: answered by both: %+v %+v", *l, f)
+		case f.session+f.brain == 0 && f.unsure == 0 && f.stopped:
+			stopped++
 		case f.session+f.brain == 0 && f.unsure == 0:
 			neither++
 			w.t.Errorf("relay storm: answered by nobody: %+v", *l)
@@ -452,9 +465,9 @@ func (w *relayStorm) report() {
 	for _, v := range []string{"worker", "starter", "temporal", "session"} {
 		faults = append(faults, fmt.Sprintf("kill_%s=%d", v, w.kills[v]))
 	}
-	summary := fmt.Sprintf("relay storm: took=%s conversations=%d sessions=%d faults %s\nrelay storm: lines=%d by_session=%d by_brain=%d both=%d neither=%d unsure=%d words=%d lost=%d doubled=%d seed=%d",
+	summary := fmt.Sprintf("relay storm: took=%s conversations=%d sessions=%d faults %s\nrelay storm: lines=%d by_session=%d by_brain=%d both=%d neither=%d unsure=%d stopped=%d words=%d lost=%d doubled=%d seed=%d",
 		time.Since(w.began).Round(time.Second), w.size.people, len(w.all), strings.Join(faults, " "),
-		len(w.lines), session, brain, both, neither, unsure, words, lost, doubled, w.seed)
+		len(w.lines), session, brain, both, neither, unsure, stopped, words, lost, doubled, w.seed)
 	fmt.Println(summary)
 	dir := filepath.Join("..", "testoutput")
 	require.NoError(w.t, os.MkdirAll(dir, 0o755))

@@ -24,7 +24,7 @@ import (
 
 // patience is how long a condition may take on a busy machine. Nothing ever waits that
 // long where things go well.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // requestTimeout is how long the programs wait for a request to Slack: what a repeat of a
 // post waits out before it reads back (B5).
