@@ -42,6 +42,8 @@ func Main(m *testing.M) int {
 		play = childClaims
 	case "write":
 		play = childWrites
+	case "relay":
+		play = childRelays
 	default:
 		fmt.Fprintln(os.Stderr, "unknown role", role)
 		return 2

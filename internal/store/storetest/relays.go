@@ -88,6 +88,7 @@ func testRelays(t *testing.T, newURL func(t *testing.T) string) {
 	t.Run("TypedOrHandedBack", func(t *testing.T) { testTypedOrHandedBack(t, newURL) })
 	t.Run("WaitingLines", func(t *testing.T) { testWaitingOfRelays(t, newURL) })
 	t.Run("Due", func(t *testing.T) { testRelaysDue(t, newURL) })
+	t.Run("Killed", func(t *testing.T) { testRelayKilled(t, newURL) })
 }
 
 // R1: a second door switches in one step; an id opens once.
