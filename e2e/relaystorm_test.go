@@ -37,7 +37,7 @@ func smallRelayStorm() relaySize {
 }
 
 func fullRelayStorm() relaySize {
-	return relaySize{people: 3, sessions: 5, lines: 400, words: 40, floor: 5, typing: 6 * time.Minute, quiet: 20 * time.Minute}
+	return relaySize{people: 3, sessions: 5, lines: 402, words: 40, floor: 5, typing: 6 * time.Minute, quiet: 20 * time.Minute}
 }
 
 // relayStorm is one storm over relays under way.
@@ -147,7 +147,14 @@ func (w *relayStorm) hire() {
 	w.mu.Unlock()
 	root, err := w.Slack.Person("ana").Say("general", fmt.Sprintf("@smith [[classify work crew%d web]] [[say hired]] [[terminal]] [[say at work]]", n))
 	require.NoError(w.t, err)
+	asked := time.Now()
 	wait(w.t, fmt.Sprintf("for the operator crew%d", n), func() (bool, string) {
+		if time.Since(asked) > 20*time.Second {
+			// A bind that was killed is made up for by the next human turn (O8).
+			asked = time.Now()
+			_, err := w.Slack.Person("ana").Reply("general", root, fmt.Sprintf("@smith [[classify work crew%d web]] [[say hired]] [[terminal]] [[say at work]]", n))
+			require.NoError(w.t, err)
+		}
 		all, err := w.Tmux.Sessions(w.t.Context())
 		for _, l := range all {
 			if l.Thread.Root == root {
