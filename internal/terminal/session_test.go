@@ -97,7 +97,7 @@ func TestSessions_AreReadFromTheirEnvironment(t *testing.T) {
 	require.Equal(t, Live{
 		Name: "op-foo", ID: id, Kind: KindOperator, Seat: "smith", Slug: "foo", Repo: "shop", Worktree: "/w", Branch: "smith/foo", Outbox: "/o",
 		Thread: rules.Thread{Team: "T1", Channel: "C1", Root: "1.2"}, PanePID: s.PanePID, Command: s.Command, Created: s.Created,
-		Attach: "tmux -S " + tm.Socket + " attach -t '=op-foo'", target: s.target,
+		Socket: tm.Socket, Attach: "tmux -S " + tm.Socket + " attach -t '=op-foo'", target: s.target,
 	}, s)
 	for name, kind := range map[string]string{"mine": KindPerson, "op-bar": ""} {
 		s, ok, err := tm.Find(t.Context(), name)
@@ -122,8 +122,10 @@ func TestKill_EndsByIdentityOnly(t *testing.T) {
 	sleeper(t, tm, "op-foo", "SMITH_SESSION="+other)
 	require.NoError(t, tm.Kill(t.Context(), id), "there is nothing of that identity")
 	require.Equal(t, []string{"op-foo"}, names(t, tm))
-	sleeper(t, tm, "renamed", "SMITH_SESSION="+id)
+	sleeper(t, tm, "renamed", "SMITH_SESSION="+id, "SMITH_SLUG=foo")
 	require.NoError(t, tm.Kill(t.Context(), id))
+	require.Equal(t, []string{"op-foo"}, names(t, tm))
+	require.ErrorContains(t, tm.Kill(t.Context(), other), "a person's own", "what has no task is nobody's to end")
 	require.Equal(t, []string{"op-foo"}, names(t, tm))
 	for _, bad := range []string{"", "op-foo", "$0", "*"} {
 		require.Error(t, tm.Kill(t.Context(), bad))
@@ -134,7 +136,7 @@ func TestKill_EndsWhatASessionPutIntoTheBackground(t *testing.T) {
 	tm := newTmux(t)
 	id := uuid.NewString()
 	mark := filepath.Join(t.TempDir(), "began")
-	_, err := tm.Run(t.Context(), nil, "new-session", "-d", "-s", "op-foo", "-e", "SMITH_SESSION="+id,
+	_, err := tm.Run(t.Context(), nil, "new-session", "-d", "-s", "op-foo", "-e", "SMITH_SESSION="+id, "-e", "SMITH_SLUG=foo",
 		"sh", "-c", `setsid sh -c 'trap "" HUP TERM; : > "$0"; while :; do sleep 0.1; done' "$0" & sleep 1000`, mark)
 	require.NoError(t, err)
 	bystander := exec.CommandContext(t.Context(), "sleep", "1000")

@@ -101,8 +101,8 @@ func startTypeRig(t *testing.T, args ...string) *typeRig {
 		if t.Failed() {
 			t.Log("the screen:\n" + r.screen())
 		}
-		_ = r.tmux.Kill(context.Background(), r.target.ID) // it writes until it is gone
 		_, _ = r.tmux.Run(context.Background(), nil, "kill-server")
+		_ = endMarked(context.Background(), EnvSession+"="+r.target.ID) // it writes until it is gone
 		_ = r.api.Close()
 		require.NoError(t, os.RemoveAll(base))
 	})
