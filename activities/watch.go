@@ -65,13 +65,15 @@ func (w *Watcher) Run(ctx context.Context) {
 	w.woken, w.lived = map[string]time.Time{}, map[string]bool{}
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
-	for {
-		w.look(ctx)
+	for hint := false; ; {
+		w.look(ctx, hint)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			hint = false
 		case _, ok := <-w.Changed:
+			hint = true
 			if !ok {
 				w.Changed = nil
 			}
@@ -80,8 +82,9 @@ func (w *Watcher) Run(ctx context.Context) {
 }
 
 // look wakes the tasks that have something to see. What cannot be read now is left to the
-// next look, and to the tasks' own ticks.
-func (w *Watcher) look(ctx context.Context) {
+// next look, and to the tasks' own ticks. On a hint that a word was left the sessions are not
+// looked at: that is a program for each, and the word would wait for it.
+func (w *Watcher) look(ctx context.Context, hint bool) {
 	waiting, err := w.Waiting(ctx)
 	if err != nil {
 		w.Log.Warn("words of sessions could not be looked for", "error", err)
@@ -91,13 +94,16 @@ func (w *Watcher) look(ctx context.Context) {
 		// What was taken is no cause any more: the next word is a new one.
 		maps.DeleteFunc(w.woken, func(session string, _ time.Time) bool { return !words[session] })
 	}
-	living, err := w.Living(ctx)
-	seen := err == nil
-	if err != nil {
-		w.Log.Warn("sessions could not be looked for", "error", err)
+	now, seen, changed := w.lived, false, false
+	if !hint {
+		living, err := w.Living(ctx)
+		if err != nil {
+			w.Log.Warn("sessions could not be looked for", "error", err)
+		}
+		now, seen = set(living), err == nil
+		changed = !seen || !maps.Equal(now, w.lived)
 	}
-	changed := !seen || !maps.Equal(set(living), w.lived)
-	taken := w.relays(ctx, words, set(living), seen, changed)
+	taken := w.relays(ctx, words, now, seen, changed)
 	if len(waiting) == 0 && !changed {
 		return // nothing is new: the store is not asked
 	}
@@ -106,7 +112,6 @@ func (w *Watcher) look(ctx context.Context) {
 		w.Log.Warn("the box's operators could not be looked up", "error", err)
 		return
 	}
-	now := set(living)
 	for _, c := range claims {
 		if c.Session == "" {
 			continue
@@ -117,7 +122,9 @@ func (w *Watcher) look(ctx context.Context) {
 			if err := w.Tasks.Wake(ctx, c.Seat, c.Slug); err != nil {
 				w.Log.Warn("an operator's task could not be woken; it ticks", "slug", c.Slug, "error", err)
 				delete(w.woken, c.Session)
-				now[c.Session] = now[c.Session] || died // its death is told again
+				if died {
+					now[c.Session] = true // its death is told again
+				}
 			}
 		}
 	}
