@@ -16,10 +16,6 @@ func (w *Worker) Bind(ctx context.Context, seat string, line rules.Line, asked r
 	trigger := workflows.Trigger{
 		Kind: workflows.KindBind, Author: rules.Person, Line: line, EventTS: eventTS, MaySpawn: true, Asked: &asked,
 	}
-	// What the bind does not need, or finds in the store, stays out of the history.
-	trigger.Line.Raw, trigger.Line.Files = nil, nil
-	if len(line.Text) > rules.InlineText {
-		trigger.Line.Text, trigger.TextRef = "", true
-	}
-	return w.wakeBrain(ctx, seat, t, trigger)
+	trigger.Line.Files = nil // the bind does not need them
+	return w.wakeBrain(ctx, seat, t, Lighten(trigger))
 }

@@ -42,10 +42,7 @@ func (w *Worker) WakeTick(ctx context.Context, seat, team, channel, box, relay s
 // HandBack gives the brain of its thread a line that a relay could not carry (R9). The
 // store has given it back before.
 func (w *Worker) HandBack(ctx context.Context, seat string, line rules.Line, maySpawn bool) error {
-	t := workflows.Trigger{Kind: workflows.KindLine, Author: rules.Person, Line: line, MaySpawn: maySpawn, HandedBack: true}
-	t.Line.Raw = nil
-	if len(line.Text) > rules.InlineText {
-		t.Line.Text, t.TextRef = "", true
-	}
-	return w.wakeBrain(ctx, seat, line.Thread(), t)
+	return w.wakeBrain(ctx, seat, line.Thread(), Lighten(workflows.Trigger{
+		Kind: workflows.KindLine, Author: rules.Person, Line: line, MaySpawn: maySpawn, HandedBack: true,
+	}))
 }

@@ -47,6 +47,16 @@ func WakeBrain(ctx context.Context, c Client, workspace string, in workflows.Rep
 	return err
 }
 
+// Lighten leaves out of a trigger what its reader finds in the store: the raw event of its
+// line, and a text that is too long for a history.
+func Lighten(t workflows.Trigger) workflows.Trigger {
+	t.Line.Raw = nil
+	if len(t.Line.Text) > rules.InlineText {
+		t.Line.Text, t.TextRef = "", true
+	}
+	return t
+}
+
 // Link is the thread's permanent address on the team's Slack, "" where that is unknown.
 func Link(workspace string, t rules.Thread) string {
 	if workspace == "" || t.Root == "" {

@@ -83,10 +83,7 @@ func (b *seatBrains) tick(ctx context.Context, team, channel string, trigger wor
 // lighten makes a trigger fit for a history: the raw event stays in the store, and so
 // does a long text. Raw is set only where there is no row.
 func lighten(t workflows.Trigger) (workflows.Trigger, error) {
-	t.Line.Raw = nil
-	if len(t.Line.Text) > rules.InlineText {
-		t.Line.Text, t.TextRef = "", true
-	}
+	t = signals.Lighten(t)
 	size, err := weigh(t)
 	if err == nil && size > triggerBytes && t.Raw == nil {
 		t.Line.Text, t.Line.Files, t.TextRef = "", nil, true

@@ -69,13 +69,9 @@ func (d *dispatcher) facts(s store.ConversationState) rules.ConversationFacts {
 		f.Rows = append(f.Rows, rules.RelayRow{Line: r.Line, Author: r.Author})
 	}
 	for _, x := range s.Sessions {
-		f.Sessions = append(f.Sessions, sessionFact(x))
+		f.Sessions = append(f.Sessions, x.Fact())
 	}
 	return f
-}
-
-func sessionFact(x store.Session) rules.SessionFact {
-	return rules.SessionFact{Number: x.Number, ID: x.ID, Slug: x.Slug, Name: x.Name, Repo: x.Repo, Kind: x.Kind, Box: x.Box, Ended: x.Ended}
 }
 
 // relayRoute is the route of an act, and what the store makes of it.
@@ -86,34 +82,25 @@ func relayRoute(seat string, act rules.RelayAct, s store.ConversationState, spaw
 			line = r.Line
 		}
 	}
-	r := route{Relay: act.Relay.ID}
-	if s.Relay != nil {
-		r.Box = s.Relay.Box
-	}
-	for _, x := range s.Sessions {
-		if x.ID == act.Relay.Session {
-			r.Box = x.Box
-		}
-	}
+	r := doorRoute(seat, line, act)
 	out := store.ConversationDecision{Key: act.Key}
+	box := boxOf(act.Relay, s)
 	switch act.What {
 	case rules.RelayForward:
-		r.Kind, r.StandsDown, r.MaySpawn = workflows.KindLine, true, spawn
+		r = route{Kind: workflows.KindLine, StandsDown: true, MaySpawn: spawn}
 		out.Queue = &store.SessionLine{
 			Session: act.Relay.Session, Key: act.Key, Seat: seat, From: line.User, Text: line.Text, Relay: act.Relay.ID,
 		}
 	case rules.RelayOpen:
-		out.Open = &store.Relay{Relay: act.Relay, Box: r.Box}
+		out.Open = &store.Relay{Relay: act.Relay, Box: box}
 		if act.Switched != nil {
 			out.CloseTS = act.Key.TS
+			r.FormerBox = boxOf(*act.Switched, s)
 		}
 	case rules.RelayClose:
 		out.CloseTS = act.Key.TS
 	}
-	if r.Kind == "" {
-		r.Kind = workflows.KindRelayDoor
-		r.Door = &workflows.DoorInput{Seat: seat, Thread: line.Thread(), User: line.User, Act: act}
-	}
+	r.Relay, r.Box = act.Relay.ID, box
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return r, out // decided as ever
@@ -124,24 +111,36 @@ func relayRoute(seat string, act rules.RelayAct, s store.ConversationState, spaw
 
 // refusedDoor is the route of a door of somebody who may talk and is no owner (X1).
 func (d *dispatcher) refusedDoor(p store.Pending) (route, bool) {
-	door, ok := rules.ReadDoor(p.Line.Text, d.roster.Self.BotUser)
-	if !ok || door.Kind == rules.DoorStop || p.Line.EditedTS != "" || !p.Line.InDM() {
-		return route{}, false
+	for _, act := range rules.DecideRelay(d.facts(store.ConversationState{Rows: []store.Pending{p}})) {
+		if act.Why == rules.RefuseNotOwner {
+			return doorRoute(d.name, p.Line, act), true
+		}
 	}
-	return route{Kind: workflows.KindRelayDoor, Door: &workflows.DoorInput{
-		Seat: d.name, Thread: p.Line.Thread(), User: p.Line.User,
-		Act: rules.RelayAct{Key: p.Row.LineKey, What: rules.RelayRefuse, Door: door, Why: rules.RefuseNotOwner},
-	}}, true
+	return route{}, false
+}
+
+func doorRoute(seat string, line rules.Line, act rules.RelayAct) route {
+	return route{Kind: workflows.KindRelayDoor, Door: &workflows.DoorInput{Seat: seat, Thread: line.Thread(), User: line.User, Act: act}}
+}
+
+// boxOf is the box of a relay's session.
+func boxOf(r rules.Relay, s store.ConversationState) string {
+	for _, x := range s.Sessions {
+		if x.ID == r.Session {
+			return x.Box
+		}
+	}
+	if s.Relay != nil && s.Relay.ID == r.ID {
+		return s.Relay.Box // its session is none of the newest
+	}
+	return ""
 }
 
 // wakeTicks has the sessions' boxes look after what a route opened, closed or queued (R8).
 func (d *dispatcher) wakeTicks(ctx context.Context, p store.Pending, r route) error {
 	boxes := []string{r.Box}
-	if r.Door != nil && r.Door.Act.Switched != nil {
-		before, err := d.ledger.RelayByID(ctx, r.Door.Act.Switched.ID)
-		if err == nil && before.Box != r.Box {
-			boxes = append(boxes, before.Box)
-		}
+	if r.FormerBox != r.Box {
+		boxes = append(boxes, r.FormerBox)
 	}
 	for _, box := range boxes {
 		if box == "" {

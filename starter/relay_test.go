@@ -168,6 +168,12 @@ func TestR7_EveryUncertaintyLeavesTheLineToTheBrain(t *testing.T) {
 		w.arrives(say("D1", ana, ts2, "", "continue"))
 		brains(w, ts2)
 	})
+	t.Run("an owner's door and an unreadable mode store", func(t *testing.T) {
+		w := relays(t)
+		w.dispatcher.seat.ledger = unreadable{w.dispatcher.seat.ledger}
+		w.arrives(say("D1", ana, ts2, "", "work on 1"))
+		brains(w, ts2) // and is not told that only owners may
+	})
 	t.Run("a seat that does not know itself", func(t *testing.T) {
 		w := open(t)
 		w.dispatcher.seat.roster.Self.BotUser = ""

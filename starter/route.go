@@ -30,6 +30,8 @@ type route struct {
 	StandsDown bool   `json:"stands_down,omitempty"`
 	Relay      string `json:"relay,omitempty"`
 	Box        string `json:"box,omitempty"`
+	// FormerBox is that of the relay whose place this one took.
+	FormerBox string `json:"former_box,omitempty"`
 	// Door is what a door line did (R1).
 	Door *workflows.DoorInput `json:"door,omitempty"`
 	// Drop: the line is declined without a word, and reaches no brain.

@@ -33,7 +33,6 @@ type ledger interface {
 	ThreadsSince(ctx context.Context, seat, since string) ([]store.ThreadMark, error)
 	DecideConversation(ctx context.Context, c store.Conversation, decide func(store.ConversationState) []store.ConversationDecision) error
 	OpenRelay(ctx context.Context, c store.Conversation) (store.Relay, error)
-	RelayByID(ctx context.Context, id string) (store.Relay, error)
 	Withdraw(ctx context.Context, seat string, key rules.LineKey, state rules.State, reason rules.Reason) (bool, error)
 	Ping(ctx context.Context) error
 }

@@ -25,8 +25,8 @@ func relayTurn(relay string) string { return "relay/" + relay }
 
 // RelayBatch returns what a tick plans again: the lines of the relay's conversation, since it
 // was opened, that wait for its session or of which nothing is decided (what is decided shows
-// in the relay itself); and those that wait, the one that is being typed first. Both have the text that the line has now: an edit that came before the
-// typing counts (L4).
+// in the relay itself); and those that wait, the one that is being typed first. Both have the
+// text that the line has now: an edit that came before the typing counts (L4).
 func (s *Store) RelayBatch(ctx context.Context, r Relay) (rows []rules.RelayRow, waiting []SessionLine, err error) {
 	err = s.view(ctx, "read relay batch", func(ctx context.Context, q query) error {
 		opened, err := tsMicros(r.OpenedTS)
@@ -62,8 +62,7 @@ func (s *Store) RelayBatch(ctx context.Context, r Relay) (rows []rules.RelayRow,
 func (s *Store) OrphanLines(ctx context.Context, c Conversation) ([]SessionLine, error) {
 	var all []SessionLine
 	err := s.view(ctx, "read orphaned lines", func(ctx context.Context, q query) error {
-		rows, err := q.rows(ctx, `SELECT x.session, x.team, x.channel, x.ts, x.seq, x.seat, x.user_id, x.body, x.state, x.relay
-			FROM session_lines x
+		rows, err := q.rows(ctx, `SELECT `+sessionLineColumns+` FROM session_lines x
 			WHERE x.relay <> '' AND x.state IN ('queued', 'typing') AND x.seat = $1 AND x.team = $2 AND x.channel = $3
 				AND NOT EXISTS (SELECT 1 FROM relays r WHERE r.id = x.relay)
 			ORDER BY x.seq + 0`, c.Seat, c.Team, c.Channel)
@@ -212,7 +211,7 @@ func (s *Store) moveSessionLine(ctx context.Context, q query, l SessionLine, fro
 func (s *Store) TypedLast(ctx context.Context, session string) (SessionLine, error) {
 	var l SessionLine
 	err := s.view(ctx, "read the line typed last", func(ctx context.Context, q query) (err error) {
-		l, err = scanSessionLine(q.row(ctx, `SELECT session, team, channel, ts, seq, seat, user_id, body, state, relay FROM session_lines
+		l, err = scanSessionLine(q.row(ctx, `SELECT `+sessionLineColumns+` FROM session_lines x
 			WHERE session = $1 AND state IN ('typing', 'typed', 'unsure') ORDER BY moved_at DESC, seq DESC LIMIT 1`, session))
 		return err
 	})

@@ -239,18 +239,16 @@ func (s *Store) RelaysDue(ctx context.Context, box string) ([]RelayDue, error) {
 			SELECT `+relayColumns+`,
 				EXISTS (SELECT 1 FROM session_lines x WHERE x.relay = r.id AND x.relay <> '' AND x.state IN ('queued', 'typing')) AS lines,
 				EXISTS (SELECT 1 FROM deposits d WHERE d.session = r.session AND d.ts = '' AND d.dropped = 0
-					AND (d.owner_channel = r.channel OR d.owner_seat = '' AND (r.closed_us = 0 OR r.awaiting = 1))) AS words,
-				r.closed_us AS is_closed, r.awaiting AS is_awaiting
+					AND (d.owner_channel = r.channel OR d.owner_seat = '' AND (r.closed_us = 0 OR r.awaiting = 1))) AS words
 			FROM relays r WHERE r.box = $1 AND r.id IN (
 				SELECT id FROM relays WHERE box = $1 AND (closed_us = 0 OR awaiting = 1)
 				UNION SELECT relay FROM session_lines WHERE relay <> '' AND state IN ('queued', 'typing')
 				UNION SELECT o.id FROM relays o WHERE o.session IN (SELECT w.session FROM deposits w WHERE w.ts = '' AND w.dropped = 0))) due
-			WHERE is_closed = 0 OR is_awaiting = 1 OR lines OR words ORDER BY opened_at`, box)
+			WHERE closed_ts = '' OR awaiting = 1 OR lines OR words ORDER BY opened_at`, box)
 		all, err = collect(rows, err, func(r scanner) (RelayDue, error) {
 			var d RelayDue
-			var closed, waits int64
 			var err error
-			d.Relay, err = scanRelay(suffixed{r, []any{&d.Lines, &d.Words, &closed, &waits}})
+			d.Relay, err = scanRelay(suffixed{r, []any{&d.Lines, &d.Words}})
 			return d, err
 		})
 		return err

@@ -77,6 +77,8 @@ func (s *Store) queueLine(ctx context.Context, q query, l SessionLine) (int64, e
 		l.Session, l.Key.Team, l.Key.Channel, l.Key.TS, seq, l.Seat, l.From, l.Text, now, l.Relay)
 }
 
+const sessionLineColumns = `x.session, x.team, x.channel, x.ts, x.seq, x.seat, x.user_id, x.body, x.state, x.relay`
+
 func scanSessionLine(r scanner) (SessionLine, error) {
 	var l SessionLine
 	var state string
@@ -90,7 +92,7 @@ func scanSessionLine(r scanner) (SessionLine, error) {
 func (s *Store) WaitingLines(ctx context.Context, session string, limit int) ([]SessionLine, error) {
 	var all []SessionLine
 	err := s.view(ctx, "read waiting lines", func(ctx context.Context, q query) error {
-		rows, err := q.rows(ctx, `SELECT session, team, channel, ts, seq, seat, user_id, body, state, relay FROM session_lines
+		rows, err := q.rows(ctx, `SELECT `+sessionLineColumns+` FROM session_lines x
 			WHERE session = $1 AND relay = '' AND state IN ('queued', 'typing') ORDER BY seq LIMIT $2`, session, limit)
 		all, err = collect(rows, err, scanSessionLine)
 		return err

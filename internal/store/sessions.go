@@ -31,6 +31,11 @@ type Session struct {
 	RegisteredAt time.Time
 }
 
+// Fact is what a relay is decided and told of by.
+func (x Session) Fact() rules.SessionFact {
+	return rules.SessionFact{Number: x.Number, ID: x.ID, Slug: x.Slug, Name: x.Name, Repo: x.Repo, Kind: x.Kind, Box: x.Box, Ended: x.Ended}
+}
+
 const sessionColumns = `number, id, name, kind, socket, box, seat, slug, repo, team, channel, root, ended, registered_at`
 
 func scanSession(r scanner) (Session, error) {
