@@ -20,11 +20,10 @@ func (x Listener) Due(ctx context.Context) ([]store.RelayDue, error) { return x.
 // It tells whether one is under way.
 func (x Listener) Speak(ctx context.Context, relay store.Relay) (bool, error) {
 	r := x.Relay
-	session, err := r.Ledger.SessionByID(ctx, relay.Session)
+	v, err := r.voice(ctx, relay)
 	if err != nil {
-		return false, fmt.Errorf("look up a relay's session: %w", err)
+		return false, err
 	}
-	v := voiceOfSession(session)
 	if err := r.speech().collect(ctx, v, relay.OpenedAt); err != nil {
 		return false, err
 	}

@@ -38,8 +38,6 @@ type Operator struct {
 	Log  *slog.Logger
 }
 
-//go:generate mockgen -source=operator.go -destination=mock_operator_test.go -package=activities_test
-
 // OperatorLedger is what Operator needs of the store.
 type OperatorLedger interface {
 	OpenLines(ctx context.Context, turnID, seat string, keys []rules.LineKey) ([]rules.LineKey, error)

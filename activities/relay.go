@@ -24,16 +24,16 @@ type Relay struct {
 	Terminal Terminal
 	Words    Words
 	Brains   RelayBrains
-	Box      string
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Living are the identities of the sessions of this box that run now.
+	Living func(ctx context.Context) ([]string, error)
+	Box    string
+	Now    func() time.Time
+	Log    *slog.Logger
 
 	mu sync.Mutex
 	// offered is when a word was offered last.
 	offered map[string]time.Time
 }
-
-//go:generate mockgen -source=relay.go -destination=mock_relay_test.go -package=activities_test
 
 // RelayLedger is what Relay needs of the store.
 type RelayLedger interface {
@@ -97,15 +97,14 @@ func (r *Relay) due(ctx context.Context) ([]store.RelayDue, error) {
 
 // look looks after one relay. It stays known while words of lines that it forwarded may come.
 func (r *Relay) look(ctx context.Context, relay store.Relay) (open, outstanding bool, err error) {
-	session, err := r.Ledger.SessionByID(ctx, relay.Session)
+	v, err := r.voice(ctx, relay)
 	if err != nil {
-		return false, false, fmt.Errorf("look up a relay's session: %w", err)
+		return false, false, err
 	}
 	live, alive, err := r.Terminal.Live(ctx, relay.Session)
 	if err != nil {
 		return false, false, fmt.Errorf("look at a relay's session: %w", err)
 	}
-	v := voiceOfSession(session)
 	waiting, err := r.carry(ctx, relay, v, live, alive)
 	if err != nil {
 		return false, false, err
@@ -130,6 +129,15 @@ func (r *Relay) look(ctx context.Context, relay store.Relay) (open, outstanding 
 	return alive && (relay.Open() || relay.Awaiting), waiting || words, nil
 }
 
+// voice is the session that a relay leads to, as one that speaks.
+func (r *Relay) voice(ctx context.Context, relay store.Relay) (voice, error) {
+	session, err := r.Ledger.SessionByID(ctx, relay.Session)
+	if err != nil {
+		return voice{}, fmt.Errorf("look up a relay's session: %w", err)
+	}
+	return voiceOfSession(session), nil
+}
+
 func (r *Relay) speech() speech {
 	return speech{ledger: r.Ledger, words: r.Words, brains: r.Brains, log: r.Log}
 }
@@ -138,16 +146,8 @@ func (r *Relay) speech() speech {
 // conversation told (R9). The session's own words stand before that.
 func (r *Relay) bury(ctx context.Context, relay store.Relay, v voice) error {
 	if relay.Open() && r.known(relay) {
-		to, err := r.speech().conversation(ctx, relay)
-		if err != nil {
+		if err := r.notice(ctx, relay, v, "relay-ended/"+relay.ID, rules.RelayEndedText(relay.Number)); err != nil {
 			return err
-		}
-		name := "relay-ended/" + relay.ID
-		if err := r.speech().say(ctx, v, name, rules.RelayEndedText(relay.Number), r.Now()); err != nil {
-			return err
-		}
-		if _, err := r.Ledger.OwnDeposit(ctx, v.id(name), to.seat, to.thread); err != nil {
-			return fmt.Errorf("give a notice its owner: %w", err)
 		}
 		failpoint.At(failpoint.RelayEnding)
 	}
@@ -189,18 +189,8 @@ func (r *Relay) latest(ctx context.Context, relay store.Relay) string {
 // speak offers the session's oldest word, unless it was offered a moment ago, and tells
 // whether one is under way.
 func (r *Relay) speak(ctx context.Context, relay store.Relay, v voice) (bool, error) {
-	d, err := r.Ledger.NextDeposit(ctx, v.session)
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look for a word to offer: %w", err)
-	}
-	if r.lately(d.ID) {
-		return true, nil
-	}
-	id, err := r.speech().offer(ctx, v)
-	if err == nil && id != "" {
+	id, offered, err := r.speech().offerUnless(ctx, v, r.lately)
+	if err == nil && offered {
 		r.mu.Lock()
 		r.offered[id] = r.Now()
 		r.mu.Unlock()
@@ -285,27 +275,23 @@ func (r *Relay) refuse(ctx context.Context, in DoorInput, why rules.RelayRefusal
 	return DoorAnswer{Text: rules.RelayRefusedText(why, in.Act.Door, list), Refused: true}, nil
 }
 
-// list are the sessions that have not ended. Those of this box are looked at; one that is
-// gone is left out, and its entry ends where no task keeps it.
+// list are the sessions that have not ended. Those of this box are looked at, and one that is
+// gone is left out.
 func (r *Relay) list(ctx context.Context) ([]rules.SessionRow, error) {
 	all, err := r.Ledger.Sessions(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the sessions: %w", err)
 	}
+	living, err := r.Living(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at the sessions: %w", err)
+	}
 	var out []rules.SessionRow
 	for _, s := range all {
-		row := rules.SessionRow{SessionFact: rules.SessionFact{
-			Number: s.Number, ID: s.ID, Slug: s.Slug, Name: s.Name, Repo: s.Repo, Kind: s.Kind, Box: s.Box,
-		}, Unseen: s.Box != r.Box}
-		if !row.Unseen {
-			if _, row.Alive, err = r.Terminal.Live(ctx, s.ID); err != nil {
-				return nil, fmt.Errorf("look at a session: %w", err)
-			}
-			if !row.Alive {
-				continue
-			}
+		row := rules.SessionRow{SessionFact: s.Fact(), Unseen: s.Box != r.Box}
+		if row.Unseen || slices.Contains(living, s.ID) {
+			out = append(out, row)
 		}
-		out = append(out, row)
 	}
 	return out, nil
 }

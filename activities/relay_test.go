@@ -67,7 +67,7 @@ func newWire(t *testing.T) *wire {
 	w := &wire{desk: newDesk(t)}
 	w.part = &activities.Relay{
 		Seats: w.poster.Seats, Ledger: relayLedger{w.ledger}, Terminal: w.term, Words: &crashingWords{w.words, w.points},
-		Brains: givenBack{w.brains, w}, Box: "main", Now: w.clock, Log: w.poster.Log,
+		Brains: givenBack{w.brains, w}, Living: w.living, Box: "main", Now: w.clock, Log: w.poster.Log,
 	}
 	door := w.room.says("", "work on 1")
 	id := door.Channel + "/" + door.TS
@@ -79,6 +79,13 @@ func newWire(t *testing.T) *wire {
 	w.relay, err = w.store.RelayByID(t.Context(), id)
 	require.NoError(t, err)
 	return w
+}
+
+func (w *wire) living(context.Context) (ids []string, _ error) {
+	for _, o := range w.launcher.live() {
+		ids = append(ids, o.Session)
+	}
+	return ids, nil
 }
 
 func (w *wire) clock() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }

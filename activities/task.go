@@ -30,8 +30,6 @@ type Task struct {
 	Log   *slog.Logger
 }
 
-//go:generate mockgen -source=task.go -destination=mock_task_test.go -package=activities_test
-
 // TaskLedger is what Task needs of the store.
 type TaskLedger interface {
 	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
@@ -252,8 +250,7 @@ func (a *Task) offerFirst(ctx context.Context, sessions []rules.Operator) (bool,
 }
 
 func (a *Task) offerOf(ctx context.Context, op rules.Operator) (bool, error) {
-	id, err := a.speech(op).offer(ctx, voiceOf(op))
-	return id != "", err
+	return a.speech(op).offer(ctx, voiceOf(op))
 }
 
 // OfferWords offers what a task that is over still has to say.

@@ -108,33 +108,43 @@ func (s speech) say(ctx context.Context, v voice, name, text string, at time.Tim
 
 // offer brings the session's oldest word that does not stand anywhere yet to the brain that
 // speaks it; the next one waits for it. Which one that is, is fixed at the first offer. It
-// returns the word that is under way, "" for none.
-func (s speech) offer(ctx context.Context, v voice) (id string, err error) {
+// tells whether a word is under way.
+func (s speech) offer(ctx context.Context, v voice) (bool, error) {
+	id, _, err := s.offerUnless(ctx, v, func(string) bool { return false })
+	return id != "", err
+}
+
+// offerUnless offers it but where lately says that it was offered a moment ago. It returns
+// the word that is under way, "" for none, and whether it was offered now.
+func (s speech) offerUnless(ctx context.Context, v voice, lately func(id string) bool) (id string, offered bool, err error) {
 	for {
 		d, err := s.ledger.NextDeposit(ctx, v.session)
 		if errors.Is(err, store.ErrNotFound) {
-			return "", nil
+			return "", false, nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("look for a word to offer: %w", err)
+			return "", false, fmt.Errorf("look for a word to offer: %w", err)
+		}
+		if lately(d.ID) {
+			return d.ID, false, nil
 		}
 		if d.OwnerSeat == "" {
 			to, err := s.audience(ctx, v)
 			if err != nil {
-				return "", err
+				return "", false, err
 			}
 			if to.seat == "" {
 				s.log.Info("a word is for nobody", "session", v.session, "word", d.ID)
 				if err := s.ledger.DropDeposit(ctx, d.ID); err != nil {
-					return "", fmt.Errorf("drop a word: %w", err)
+					return "", false, fmt.Errorf("drop a word: %w", err)
 				}
 				continue
 			}
 			if d, err = s.own(ctx, d, to); err != nil {
-				return "", err
+				return "", false, err
 			}
 		}
-		return d.ID, s.send(ctx, v, d)
+		return d.ID, true, s.send(ctx, v, d)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 	"agentsmith/rules"
 )
 
-// withOwner lets ana alone open relays, to operators.
+// withOwner is a system with operators, whose owner is ana: a stack's first person. Brains
+// complete soon, so that words start new ones.
 func withOwner() settings {
 	return func(o *stack.Options) {
 		withOperators()(o)

@@ -22,7 +22,7 @@ func TestR4_StandingDownOwesNoGate(t *testing.T) {
 	require.NoError(t, err)
 	prover, err := proof.New(proof.Code{Register: workflows.Register, DisableRegistrationAliasing: true, Repeat: 3})
 	require.NoError(t, err)
-	turns := map[string]int{}
+	turns := map[int]int{}
 	for _, s := range all {
 		if s.Workflow != workflows.ReplyType {
 			continue
@@ -38,20 +38,11 @@ func TestR4_StandingDownOwesNoGate(t *testing.T) {
 		}
 		require.Equal(t, proof.Stranded, got.Verdict, s.File)
 		require.Equal(t, proof.NonDeterminism, got.Code, s.File)
-		turns[generation(s.File)]++
+		turns[s.Generation]++
 		t.Logf("%s: forced on, it strands at event %d: %s", s.File, got.Event, got.Command)
 	}
-	require.GreaterOrEqual(t, turns["1"], 2, "pre-change histories of a person's turn: instruments of generation 1")
-	require.GreaterOrEqual(t, turns["2"], 2, "and of generation 2, what stood before the relay")
-}
-
-func generation(file string) string {
-	for i, r := range file {
-		if r == '/' {
-			return file[i+1 : i+2]
-		}
-	}
-	return ""
+	require.GreaterOrEqual(t, turns[1], 2, "pre-change histories of a person's turn: instruments of generation 1")
+	require.GreaterOrEqual(t, turns[2], 2, "and of generation 2, what stood before the relay")
 }
 
 // takesTurn tells whether an agent ran in a history.

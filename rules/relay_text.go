@@ -8,8 +8,7 @@ import (
 // SessionRow is a session in the list that `sessions` shows.
 type SessionRow struct {
 	SessionFact
-	// Alive: it was seen to run. Unseen: it is on another box, where nobody looked.
-	Alive  bool
+	// Unseen: it is on another box, where nobody looked whether it runs.
 	Unseen bool
 }
 
@@ -80,11 +79,8 @@ func SessionsText(list []SessionRow, open int) string {
 		if s.Repo != "" {
 			fmt.Fprintf(&b, " in %s", EscapeText(s.Repo))
 		}
-		switch {
-		case s.Unseen:
+		if s.Unseen {
 			fmt.Fprintf(&b, ", on %s", EscapeText(s.Box))
-		case !s.Alive:
-			b.WriteString(", ended")
 		}
 		if s.Number == open {
 			b.WriteString(" ← your lines go here")

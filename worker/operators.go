@@ -62,7 +62,7 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 	}
 	words := outboxOf(cfg, logger)
 	relay := &activities.Relay{
-		Seats: seats, Ledger: ledger, Terminal: box, Words: words, Brains: door, Box: cfg.Box, Now: time.Now, Log: logger,
+		Seats: seats, Ledger: ledger, Terminal: box, Words: words, Brains: door, Living: box.livingNow, Box: cfg.Box, Now: time.Now, Log: logger,
 	}
 	return &operators{
 		relay: relay,

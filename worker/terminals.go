@@ -80,12 +80,18 @@ func (t *terminals) target(l terminal.Live) terminal.Target {
 
 // Live finds a session by its identity.
 func (t *terminals) Live(ctx context.Context, session string) (terminal.Live, bool, error) {
-	for _, fresh := range []bool{false, true} { // one that was registered a moment ago is on a server that is not known yet
-		for _, server := range t.servers(ctx, fresh) {
-			l, found, err := server.ByID(ctx, session)
-			if found || err != nil {
-				return l, found, err
-			}
+	known := t.servers(ctx, false)
+	for _, server := range known {
+		if l, found, err := server.ByID(ctx, session); found || err != nil {
+			return l, found, err
+		}
+	}
+	for _, server := range t.servers(ctx, true) { // one that was registered a moment ago
+		if slices.Contains(known, server) {
+			continue
+		}
+		if l, found, err := server.ByID(ctx, session); found || err != nil {
+			return l, found, err
 		}
 	}
 	return terminal.Live{}, false, nil
@@ -115,10 +121,20 @@ func (t *terminals) RemoveWorktree(ctx context.Context, worktree, branch string)
 	return terminal.RemoveWorktree(ctx, worktree, branch)
 }
 
-// living are the identities of our sessions, and of registered ones, that run.
+// living are the identities of our sessions, and of registered ones, that run. One that was
+// registered in the last seconds may be left out.
 func (t *terminals) living(ctx context.Context) ([]string, error) {
+	return identities(ctx, t.servers(ctx, false))
+}
+
+// livingNow leaves none out.
+func (t *terminals) livingNow(ctx context.Context) ([]string, error) {
+	return identities(ctx, t.servers(ctx, true))
+}
+
+func identities(ctx context.Context, servers []terminal.Tmux) ([]string, error) {
 	var out []string
-	for _, server := range t.servers(ctx, false) {
+	for _, server := range servers {
 		all, err := server.Sessions(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("look at the sessions of %s: %w", server.Socket, err)

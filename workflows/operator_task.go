@@ -29,10 +29,7 @@ type task struct {
 	signals workflow.ReceiveChannel
 	// due: something happened that has to be looked at; pull: GitHub too.
 	due, pull bool
-	tick      workflow.Future
-	cancel    workflow.CancelFunc
-	// soon: the tick that is set is the short one.
-	soon bool
+	net       safetyNet
 	// next is an operator that was started while this task was ending.
 	next *rules.Operator
 }
@@ -66,10 +63,6 @@ const (
 	overGaveUp  = "gave_up"
 	overGone    = "gone" // the thread is another operator's, or nobody's
 )
-
-// outstandingTick is the safety net while lines or words are under way: a line is typed
-// on its wake.
-const outstandingTick = 20 * time.Second
 
 func newTask(ctx workflow.Context, in TaskInput) (*task, error) {
 	t := &task{in: in, signals: workflow.GetSignalChannel(ctx, SignalOperatorTask), due: true, pull: true}
@@ -213,34 +206,19 @@ func (t *task) publish(ctx workflow.Context) {
 	t.Shown = t.Facts
 }
 
-// setTick sets the safety net, the short one while something is under way. One that runs
-// is left to run, unless a shorter one is needed: a timer costs an action.
+// setTick sets the safety net, the short one while something is under way.
 func (t *task) setTick(ctx workflow.Context, outstanding bool) {
-	running := t.tick != nil && !t.tick.IsReady()
-	if running && (t.soon || !outstanding) {
-		return
-	}
-	if running {
-		t.cancel()
-	}
-	after := t.in.Settings.Tick
-	if outstanding {
-		after = min(after, outstandingTick)
-	}
-	timer, cancel := workflow.WithCancel(ctx)
-	t.tick = workflow.NewTimerWithOptions(timer, after, workflow.TimerOptions{Summary: "tick"})
-	t.cancel, t.soon = cancel, outstanding
+	t.net.set(ctx, outstanding, t.in.Settings.Tick, FastTick)
 }
 
 // wait blocks until something happens or the tick is due.
 func (t *task) wait(ctx workflow.Context) {
-	if t.tick == nil {
+	if !t.net.isSet() {
 		t.setTick(ctx, false)
 	}
-	_ = workflow.Await(ctx, func() bool { return t.signals.Len() > 0 || t.tick.IsReady() })
-	if t.tick.IsReady() {
+	_ = workflow.Await(ctx, func() bool { return t.signals.Len() > 0 || t.net.fired() })
+	if t.net.take() {
 		t.due = true
-		t.tick = nil
 	}
 }
 
@@ -277,7 +255,7 @@ func (t *task) finish(ctx workflow.Context) error {
 
 // maxOffers is how often the last words are offered, one tick apart: for a day, as long
 // as posts are tried.
-const maxOffers = int(24 * time.Hour / outstandingTick)
+const maxOffers = int(24 * time.Hour / FastTick)
 
 // offerRest offers the words that still wait, until all stand in the thread (R11).
 func (t *task) offerRest(ctx workflow.Context) {

@@ -37,7 +37,8 @@ type TickSettings struct {
 	Slow time.Duration `json:"slow"`
 }
 
-// The times of a tick: 24 actions an hour while a relay is open and nothing is under way.
+// The times of the safety nets of what is woken: FastTick while lines or words are under
+// way, SlowTick while a relay is only open, which is 24 actions an hour.
 const (
 	FastTick = 20 * time.Second
 	SlowTick = 5 * time.Minute
@@ -48,7 +49,7 @@ type TickStart struct {
 	Seat    string `json:"seat"`
 	Team    string `json:"team"`
 	Channel string `json:"channel"`
-	// Boxes are those where something is open or under way, sorted.
+	// Boxes are those where something is open or under way.
 	Boxes    []string     `json:"boxes,omitempty"`
 	Settings TickSettings `json:"settings"`
 }

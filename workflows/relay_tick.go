@@ -28,7 +28,7 @@ type tick struct {
 	signals workflow.ReceiveChannel
 	boxes   []*tickBox
 	looks   int
-	timer   safetyNet
+	net     safetyNet
 }
 
 // tickBox is a box with a session of this conversation's relays.
@@ -65,7 +65,7 @@ func (t *tick) run(ctx workflow.Context) error {
 			return ctx.Err()
 		case len(t.boxes) == 0:
 			return nil
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested() && !t.looking():
+		case t.renewing(ctx) && !t.looking():
 			return t.renew(ctx)
 		default:
 			t.wait(ctx)
@@ -140,18 +140,17 @@ func (t *tick) take(ctx workflow.Context) {
 func (t *tick) wait(ctx workflow.Context) {
 	outstanding := slices.ContainsFunc(t.boxes, func(b *tickBox) bool { return b.outstanding })
 	if !t.looking() {
-		t.timer.set(ctx, outstanding, t.in.Settings)
+		t.net.set(ctx, outstanding, t.in.Settings.Slow, t.in.Settings.Fast)
 	}
 	_ = workflow.Await(ctx, func() bool {
-		return t.signals.Len() > 0 || t.timer.ready() || slices.ContainsFunc(t.boxes, func(b *tickBox) bool {
+		return t.signals.Len() > 0 || t.net.fired() || slices.ContainsFunc(t.boxes, func(b *tickBox) bool {
 			return b.look != nil && b.look.IsReady()
 		})
 	})
 	if ctx.Err() != nil {
 		return
 	}
-	if t.timer.ready() {
-		t.timer.forget()
+	if t.net.take() {
 		for _, b := range t.boxes {
 			b.due = true
 		}
@@ -179,35 +178,6 @@ func (t *tick) names() []string {
 		out = append(out, b.name)
 	}
 	return out
-}
-
-// safetyNet is the timer of a tick. One that runs is left to run, unless a shorter one is
-// needed: a timer costs an action.
-type safetyNet struct {
-	future workflow.Future
-	cancel workflow.CancelFunc
-	// soon: it is the short one.
-	soon bool
-}
-
-func (n *safetyNet) ready() bool { return n.future != nil && n.future.IsReady() }
-
-func (n *safetyNet) forget() { n.future = nil }
-
-func (n *safetyNet) set(ctx workflow.Context, outstanding bool, s TickSettings) {
-	if n.future != nil && (n.soon || !outstanding) {
-		return
-	}
-	if n.future != nil {
-		n.cancel()
-	}
-	after := s.Slow
-	if outstanding {
-		after = min(s.Fast, s.Slow)
-	}
-	timer, cancel := workflow.WithCancel(ctx)
-	n.future = workflow.NewTimerWithOptions(timer, after, workflow.TimerOptions{Summary: "tick"})
-	n.cancel, n.soon = cancel, outstanding
 }
 
 // QueryRelay returns a TickView: what a conversation's relays are doing (T2).

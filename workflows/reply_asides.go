@@ -50,12 +50,17 @@ func (b *brain) sayAsides(ctx workflow.Context) {
 // decline refuses a line with one honest line and no agent run (X1, D2).
 func (b *brain) decline(ctx workflow.Context, t Trigger) {
 	b.sendPost(ctx, "decline", activities.PostInput{
-		Turn: activities.Turn{
-			ID:   rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.Line.TS),
-			Seat: b.in.Seat, Thread: b.in.Thread, Lines: []activities.TurnLine{t.turnLine()},
-		},
-		Say: activities.SayDecline, State: rules.Declined, Reason: t.Reason,
+		Turn: b.turnOf(t),
+		Say:  activities.SayDecline, State: rules.Declined, Reason: t.Reason,
 	})
+}
+
+// turnOf is the turn of one line that an aside deals with.
+func (b *brain) turnOf(t Trigger) activities.Turn {
+	return activities.Turn{
+		ID:   rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.Line.TS),
+		Seat: b.in.Seat, Thread: b.in.Thread, Lines: []activities.TurnLine{t.turnLine()},
+	}
 }
 
 // stopAside says what a stop did that no turn of this thread will say: nothing ran, or

@@ -55,7 +55,7 @@ func (b *brain) runBind(ctx workflow.Context, summary string, in activities.Bind
 // bindAside binds an operator to a thread that the retrofit sweep found without one.
 func (b *brain) bindAside(ctx workflow.Context, t Trigger) {
 	in := activities.BindInput{
-		Turn:     activities.Turn{ID: rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.Line.TS), Seat: b.in.Seat, Thread: b.in.Thread, Lines: []activities.TurnLine{t.turnLine()}},
+		Turn:     b.turnOf(t),
 		MaySpawn: t.MaySpawn,
 		Asked:    t.Asked,
 	}

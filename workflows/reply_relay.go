@@ -19,11 +19,7 @@ func (b *brain) answerDoor(ctx workflow.Context, t Trigger) {
 		settings.Box = box
 	}
 	in := activities.PostInput{
-		Turn: activities.Turn{
-			ID:   rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.Line.TS),
-			Seat: b.in.Seat, Thread: b.in.Thread, Lines: []activities.TurnLine{t.turnLine()},
-		},
-		Say: activities.SayRelay, State: rules.Answered,
+		Turn: b.turnOf(t), Say: activities.SayRelay, State: rules.Answered,
 	}
 	var r *activities.Relay
 	var out activities.DoorAnswer

@@ -61,30 +61,40 @@ func (a Agent) argv(session, prompt string) ([]string, error) {
 	return append(v, "--", prompt), nil
 }
 
+// hookMatcher is an entry of a hook's list in the CLI's settings.
+type hookMatcher struct {
+	Hooks []hookCommand `json:"hooks"`
+}
+
+type hookCommand struct {
+	Type    string `json:"type"`
+	Command string `json:"command"`
+	Timeout int    `json:"timeout"`
+}
+
+// sayHooks are the hooks by which a session speaks and its prompts are told of (R10, R11);
+// say is how the program is called, for a shell.
+func sayHooks(say string) map[string][]hookMatcher {
+	hooks := map[string][]hookMatcher{}
+	for event, kind := range map[string]string{"Stop": "stop", "Notification": "notification", "UserPromptSubmit": "prompt"} {
+		hooks[event] = []hookMatcher{{Hooks: []hookCommand{{Type: "command", Command: say + " --hook " + kind, Timeout: sayTimeout}}}}
+	}
+	return hooks
+}
+
 // settings are the CLI's settings of one session: what it may do unasked, and its hooks.
 func (a Agent) settings() (string, error) {
-	type hook struct {
-		Type    string `json:"type"`
-		Command string `json:"command"`
-		Timeout int    `json:"timeout"`
-	}
-	type matcher struct {
-		Hooks []hook `json:"hooks"`
-	}
 	type permissions struct {
 		Allow []string `json:"allow"`
 		Deny  []string `json:"deny,omitempty"`
 	}
-	on := func(event string) []matcher {
-		return []matcher{{Hooks: []hook{{Type: "command", Command: shellQuote(a.Say) + " --hook " + event, Timeout: sayTimeout}}}}
-	}
 	text, err := json.Marshal(struct {
-		Permissions permissions          `json:"permissions"`
-		Hooks       map[string][]matcher `json:"hooks"`
-		SkipPrompt  bool                 `json:"skipDangerousModePermissionPrompt,omitempty"`
+		Permissions permissions              `json:"permissions"`
+		Hooks       map[string][]hookMatcher `json:"hooks"`
+		SkipPrompt  bool                     `json:"skipDangerousModePermissionPrompt,omitempty"`
 	}{
 		Permissions: permissions{Allow: append(slices.Clone(a.AllowedTools), "Bash("+a.Say+":*)"), Deny: a.DisallowedTools},
-		Hooks:       map[string][]matcher{"Stop": on("stop"), "Notification": on("notification"), "UserPromptSubmit": on("prompt")},
+		Hooks:       sayHooks(shellQuote(a.Say)),
 		SkipPrompt:  a.SkipPermissions,
 	})
 	if err != nil {

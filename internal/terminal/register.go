@@ -66,19 +66,7 @@ func Register(ctx context.Context, r RegisterRequest) (Registered, error) {
 // program that runs already has not got its environment.
 func writeSettings(r RegisterRequest, id string) (string, error) {
 	say := "env " + shellQuote(EnvSession+"="+id) + " " + shellQuote(EnvOutbox+"="+r.Outbox) + " " + shellQuote(r.Say)
-	type hook struct {
-		Type    string `json:"type"`
-		Command string `json:"command"`
-		Timeout int    `json:"timeout"`
-	}
-	type matcher struct {
-		Hooks []hook `json:"hooks"`
-	}
-	hooks := map[string][]matcher{}
-	for event, kind := range map[string]string{"Stop": "stop", "Notification": "notification", "UserPromptSubmit": "prompt"} {
-		hooks[event] = []matcher{{Hooks: []hook{{Type: "command", Command: say + " --hook " + kind, Timeout: sayTimeout}}}}
-	}
-	text, err := json.MarshalIndent(map[string]any{"hooks": hooks, "env": map[string]string{EnvSession: id, EnvOutbox: r.Outbox}}, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"hooks": sayHooks(say), "env": map[string]string{EnvSession: id, EnvOutbox: r.Outbox}}, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("write the session's settings: %w", err)
 	}
