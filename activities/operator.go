@@ -376,33 +376,54 @@ func (o *Operator) adopt(ctx context.Context, in BindInput, live Launched, d rul
 	return Binding{Disposition: d, Operator: &op}
 }
 
-// hold binds the thread's claim to a session, whoever made the claim.
+// hold binds the thread's claim to a session, whoever made the claim. Of several that found
+// the same session at the same time one binds it, and for the others that is as good.
 func (o *Operator) hold(ctx context.Context, in BindInput, op rules.Operator) error {
+	for deadline := o.Now().Add(claimWait); ; {
+		held, err := o.tryHold(ctx, in, op)
+		if held || err != nil {
+			return err
+		}
+		if o.Now().After(deadline) || o.Wait(ctx, claimPoll) != nil {
+			return errors.New("the claim of a running operator changes hands right now")
+		}
+	}
+}
+
+// tryHold is false where somebody else was faster, who may have bound the same session.
+func (o *Operator) tryHold(ctx context.Context, in BindInput, op rules.Operator) (bool, error) {
 	claimant := runID(ctx)
 	c, won, err := o.Ledger.Claim(ctx, store.Wish{
 		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: op.Slug, Repo: op.Repo, Box: o.Box, Claimant: claimant,
 	})
 	if err != nil {
-		return fmt.Errorf("claim the thread of a running operator: %w", err)
+		return false, fmt.Errorf("claim the thread of a running operator: %w", err)
 	}
 	if !won && c.State == store.ClaimBound && c.Session == op.Session {
-		return nil
+		return true, nil
 	}
 	if !won && c.Claimant != claimant {
-		if _, won, err = o.Ledger.TakeOverClaim(ctx, in.Turn.Seat, in.Turn.Thread, c.Claimant, claimant); err != nil {
-			return fmt.Errorf("take over the claim of a running operator: %w", err)
+		_, won, err = o.Ledger.TakeOverClaim(ctx, in.Turn.Seat, in.Turn.Thread, c.Claimant, claimant)
+		if errors.Is(err, store.ErrNotFound) {
+			return false, nil // it was released
+		}
+		if err != nil {
+			return false, fmt.Errorf("take over the claim of a running operator: %w", err)
 		}
 		if !won {
-			return errors.New("the claim of a running operator changes hands right now")
+			return false, nil
 		}
 	}
 	_, err = o.Ledger.BindClaim(ctx, in.Turn.Seat, in.Turn.Thread, claimant, store.Bound{
 		Session: op.Session, Worktree: op.Worktree, Branch: op.Branch, Number: op.Number,
 	})
-	if err != nil {
-		return fmt.Errorf("bind a claim to its session: %w", err)
+	if errors.Is(err, store.ErrLostClaim) {
+		return false, nil
 	}
-	return nil
+	if err != nil {
+		return false, fmt.Errorf("bind a claim to its session: %w", err)
+	}
+	return true, nil
 }
 
 // gap is a disposition that is said, with its cause in the log.

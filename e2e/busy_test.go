@@ -9,6 +9,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"agentsmith/internal/stack"
 )
@@ -74,7 +75,7 @@ func (s *system) pendingActivities(channel string) (out []string) {
 			continue
 		}
 		seen[id] = true
-		d, err := s.temporalClient.DescribeWorkflow(ctx, id, "")
+		d, err := s.pastItsTask(ctx, id)
 		if err != nil {
 			out = append(out, fmt.Sprintf("%s, which Temporal does not describe: %s", id, err))
 			continue
@@ -87,6 +88,19 @@ func (s *system) pendingActivities(channel string) (out []string) {
 		}
 	}
 	return out
+}
+
+// pastItsTask describes a workflow once its task is done, if it has one: an idle timer that
+// fires makes one at any moment, and only what comes of it is work. One that no worker takes
+// within seconds is described with it.
+func (s *system) pastItsTask(ctx context.Context, id string) (*client.WorkflowExecutionDescription, error) {
+	for end := time.Now().Add(10 * time.Second); ; {
+		d, err := s.temporalClient.DescribeWorkflow(ctx, id, "")
+		if err != nil || d.RawResponse.GetPendingWorkflowTask() == nil || time.Now().After(end) {
+			return d, err
+		}
+		time.Sleep(30 * time.Millisecond)
+	}
 }
 
 // brains tells of the workflows of a channel, event by event, where a test failed.
