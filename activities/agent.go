@@ -129,6 +129,7 @@ type AgentLedger interface {
 	CostSince(ctx context.Context, t time.Time) (float64, error)
 	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
 	QueueLines(ctx context.Context, session string, lines []store.SessionLine) (fresh int, err error)
+	MoveLine(ctx context.Context, session string, key rules.LineKey, from, to store.LineState) (bool, error)
 }
 
 // RunAgent is one run of the agent CLI: it takes the turn's lines from the ledger (L3),

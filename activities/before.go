@@ -77,8 +77,9 @@ func (a *Task) handBack(ctx context.Context, op rules.Operator) error {
 	if err != nil || len(lost) == 0 {
 		return err
 	}
-	// One name: a repeat that finds only some of them left says it no second time.
-	if err := a.say(ctx, op, "untyped", rules.UntypedText(op, len(lost))); err != nil {
+	// By its last line: a repeat that finds only some of them left says it no second time,
+	// and lines that come later are told of by themselves.
+	if err := a.say(ctx, op, "untyped/"+lineID(lost[len(lost)-1].Key), rules.UntypedText(op, len(lost))); err != nil {
 		return err
 	}
 	return a.moveAll(ctx, op, lost)

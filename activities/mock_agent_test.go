@@ -157,6 +157,21 @@ func (mr *MockAgentLedgerMockRecorder) LiveProcesses(ctx, box any) *gomock.Call 
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "LiveProcesses", reflect.TypeOf((*MockAgentLedger)(nil).LiveProcesses), ctx, box)
 }
 
+// MoveLine mocks base method.
+func (m *MockAgentLedger) MoveLine(ctx context.Context, session string, key rules.LineKey, from, to store.LineState) (bool, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "MoveLine", ctx, session, key, from, to)
+	ret0, _ := ret[0].(bool)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// MoveLine indicates an expected call of MoveLine.
+func (mr *MockAgentLedgerMockRecorder) MoveLine(ctx, session, key, from, to any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "MoveLine", reflect.TypeOf((*MockAgentLedger)(nil).MoveLine), ctx, session, key, from, to)
+}
+
 // NewestStop mocks base method.
 func (m *MockAgentLedger) NewestStop(ctx context.Context, seat string, t rules.Thread) (string, error) {
 	m.ctrl.T.Helper()

@@ -46,6 +46,7 @@ type OperatorLedger interface {
 	Claim(ctx context.Context, w store.Wish) (c store.Claim, won bool, err error)
 	BindClaim(ctx context.Context, seat string, t rules.Thread, claimant string, b store.Bound) (store.Claim, error)
 	ReleaseClaim(ctx context.Context, seat string, t rules.Thread, claimant string) (bool, error)
+	LapseClaim(ctx context.Context, seat string, t rules.Thread, claimant string) (bool, error)
 	TakeOverClaim(ctx context.Context, seat string, t rules.Thread, from, to string) (store.Claim, bool, error)
 	EndClaim(ctx context.Context, seat string, t rules.Thread, session string) (bool, error)
 	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
@@ -290,6 +291,10 @@ func (o *Operator) lost(ctx context.Context, in BindInput, c store.Claim, claima
 		}
 		c = again
 	}
+	if c.Box != o.Box {
+		// O7's search sees this box only: there may be a session of this thread there.
+		return o.gap(in, rules.DispUnbound, rules.GapElsewhere, fmt.Errorf("box %q has the thread's claim", c.Box))
+	}
 	live, err := o.Launcher.Check(ctx, Launch{Seat: in.Turn.Seat, Thread: in.Turn.Thread})
 	if err != nil {
 		return o.gap(in, rules.DispUnbound, rules.GapLauncher, err)
@@ -325,7 +330,7 @@ func (o *Operator) spawn(ctx context.Context, in BindInput, c store.Claim, ask s
 			live.Outcome == LaunchExists && live.ThisThread {
 			return o.adopt(free, in, live, rules.DispSpawned)
 		}
-		o.release(free, in, c)
+		o.giveUp(free, in, c)
 		return o.gap(in, rules.DispUnbound, rules.GapLauncher, err)
 	}
 	switch {
@@ -337,11 +342,23 @@ func (o *Operator) spawn(ctx context.Context, in BindInput, c store.Claim, ask s
 		o.release(free, in, c)
 		return o.gap(in, rules.DispUnbound, rules.GapTaken, fmt.Errorf("%s belongs to another thread", rules.OperatorName(c.Slug)))
 	case got.Outcome == LaunchFull:
-		o.release(free, in, c)
+		o.giveUp(free, in, c)
 		return Binding{Disposition: rules.DispUnbound, Why: rules.GapLimit}
 	}
-	o.release(free, in, c)
+	o.giveUp(free, in, c)
 	return o.gap(in, rules.DispUnbound, rules.GapLauncher, fmt.Errorf("the launcher said %q", got.Outcome))
+}
+
+// giveUp gives up a claim whose operator did not start. One that was bound before keeps its
+// name and worktree, and the lines that wait for its next session: the next turn takes it over.
+func (o *Operator) giveUp(ctx context.Context, in BindInput, c store.Claim) {
+	if c.Worktree == "" {
+		o.release(ctx, in, c)
+		return
+	}
+	if _, err := o.Ledger.LapseClaim(ctx, in.Turn.Seat, in.Turn.Thread, c.Claimant); err != nil {
+		o.log(in).Error("a claim's lease could not be ended; it ends in a while", "slug", c.Slug, "error", err)
+	}
 }
 
 func (o *Operator) release(ctx context.Context, in BindInput, c store.Claim) {
@@ -356,10 +373,7 @@ func (o *Operator) release(ctx context.Context, in BindInput, c store.Claim) {
 func (o *Operator) adopt(ctx context.Context, in BindInput, live Launched, d rules.Disposition) Binding {
 	op := live.Operator
 	op.Box, op.Thread = o.Box, in.Turn.Thread
-	number, err := o.Ledger.RegisterSession(ctx, store.Session{
-		ID: op.Session, Name: rules.OperatorName(op.Slug), Kind: terminal.KindOperator, Box: o.Box,
-		Seat: op.Seat, Slug: op.Slug, Repo: op.Repo, Thread: op.Thread,
-	})
+	number, err := o.register(ctx, op)
 	if err != nil {
 		return o.gap(in, rules.DispUnbound, rules.GapStore, err)
 	}
@@ -448,13 +462,14 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 		return StopOperatorResult{}, nil
 	}
 	op := rules.Operator{
-		Number: c.Number, Slug: c.Slug, Repo: c.Repo, Box: o.Box, Seat: in.Seat, Thread: in.Thread,
+		Number: c.Number, Slug: c.Slug, Repo: c.Repo, Box: c.Box, Seat: in.Seat, Thread: in.Thread,
 		Session: c.Session, Worktree: c.Worktree, Branch: c.Branch,
 	}
 	if running {
 		if op.Session != live.Operator.Session {
 			op = live.Operator
 		}
+		op.Box = o.Box
 	}
 	// First: whoever sees that the session is gone must know that it was stopped.
 	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {
@@ -462,6 +477,7 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 	}
 	if running {
 		if err := o.Sessions.Kill(ctx, op.Session); err != nil {
+			o.reopen(context.WithoutCancel(ctx), op)
 			return StopOperatorResult{}, fmt.Errorf("end the operator: %w", err)
 		}
 	}
@@ -478,7 +494,22 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 	if _, err := o.Ledger.ReleaseClaim(ctx, in.Seat, in.Thread, c.Claimant); err != nil {
 		return StopOperatorResult{}, fmt.Errorf("free the thread: %w", err)
 	}
-	return StopOperatorResult{Operator: &op}, nil
+	return StopOperatorResult{Operator: &op, Elsewhere: op.Box != o.Box}, nil
+}
+
+// reopen has an operator that could not be ended among the sessions again.
+func (o *Operator) reopen(ctx context.Context, op rules.Operator) {
+	if _, err := o.register(ctx, op); err != nil {
+		o.Log.Error("an operator that could not be ended is not among the sessions; the next line of its thread mends that", "slug", op.Slug, "error", err)
+	}
+}
+
+// register gives an operator its number, the same one every time.
+func (o *Operator) register(ctx context.Context, op rules.Operator) (number int, err error) {
+	return o.Ledger.RegisterSession(ctx, store.Session{
+		ID: op.Session, Name: rules.OperatorName(op.Slug), Kind: terminal.KindOperator, Box: o.Box,
+		Seat: op.Seat, Slug: op.Slug, Repo: op.Repo, Thread: op.Thread,
+	})
 }
 
 func (o *Operator) log(in BindInput) *slog.Logger {

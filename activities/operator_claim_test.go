@@ -178,6 +178,59 @@ func TestBind_AfterAStartThatFailed(t *testing.T) {
 	})
 }
 
+// O7, O9: a start that fails in the place of a dead operator leaves its name and worktree,
+// and the lines that wait there, for the next turn.
+func TestBind_AFailedRestartKeepsTheTask(t *testing.T) {
+	for name, start := range map[string]func(activities.Launch) (activities.Launched, error){
+		"failed": func(activities.Launch) (activities.Launched, error) {
+			return activities.Launched{}, errors.New("killed")
+		},
+		"full": func(activities.Launch) (activities.Launched, error) {
+			return activities.Launched{Outcome: activities.LaunchFull}, nil
+		},
+		"says nonsense": func(activities.Launch) (activities.Launched, error) {
+			return activities.Launched{Outcome: "perhaps"}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBase(newRoom(t))
+			first := b.says("", "fix it")
+			was := b.mustBind(rules.DispSpawned, "", first).Operator
+			b.launcher.die(was.Session)
+			b.launcher.start = start
+			got, err := b.bind(b.says(first.Root, "go on"))
+			require.NoError(t, err)
+			require.Equal(t, rules.DispUnbound, got.Disposition)
+			b.launcher.start = nil
+			b.classifier.says.Slug = "another-name"
+			again := b.mustBind(rules.DispSpawned, "", b.says(first.Root, "once more"))
+			require.Equal(t, was.Slug, again.Operator.Slug)
+			require.Equal(t, was.Worktree, again.Operator.Worktree)
+			b.requireOneOf(again, first, 2)
+		})
+	}
+}
+
+// O7: what this box cannot see, it does not take for gone.
+func TestBind_LeavesTheClaimOfAnotherBoxAlone(t *testing.T) {
+	b := newBase(newRoom(t))
+	line := b.says("", "fix it")
+	b.othersOn(line, "elsewhere")
+	_, err := b.store.BindClaim(t.Context(), "smith", line.Thread(), "another", store.Bound{Session: "theirs", Number: 1})
+	require.NoError(t, err)
+	b.mustBind(rules.DispUnbound, rules.GapElsewhere, line)
+	require.Empty(t, b.launcher.started())
+	c, _ := b.claim(line.Thread())
+	require.Equal(t, "theirs", c.Session)
+	// The way out that the thread is told of.
+	got, err := b.stop(line)
+	require.NoError(t, err)
+	require.True(t, got.Elsewhere)
+	require.Equal(t, "elsewhere", got.Operator.Box)
+	require.Equal(t, []string{"their-name 9.000001"}, b.door.stopped, "its task ends it there")
+	b.mustBind(rules.DispSpawned, "", line)
+}
+
 // Whatever the store refuses, it is said, and the next turn brings everything in line
 // without a second start.
 func TestBind_SurvivesAStoreThatFailsAtEachStep(t *testing.T) {

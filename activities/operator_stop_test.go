@@ -141,3 +141,18 @@ func TestStopOperator_IsNotToldOfAsDead(t *testing.T) {
 	d.speakAll(d.op1)
 	d.requireStanding(d.first.Root)
 }
+
+// An operator that could not be ended goes on as one of the sessions.
+func TestStopOperator_WhatCannotBeEndedStaysASession(t *testing.T) {
+	b := newBase(newRoom(t))
+	line := b.says("", "fix it")
+	bound := b.mustBind(rules.DispSpawned, "", line)
+	b.launcher.killErr = errors.New("tmux hangs")
+	_, err := b.stop(line)
+	require.ErrorContains(t, err, "tmux hangs")
+	b.requireOne(bound, line)
+	b.launcher.killErr = nil
+	_, err = b.stop(line)
+	require.NoError(t, err)
+	require.Empty(t, b.launcher.live())
+}

@@ -159,6 +159,12 @@ func (b *base) claim(t rules.Thread) (store.Claim, bool) {
 // requireOne wants that everything knows of one operator, the same one.
 func (b *base) requireOne(got activities.Binding, line rules.Line) {
 	b.t.Helper()
+	b.requireOneOf(got, line, 1)
+}
+
+// requireOneOf is requireOne for a thread that has had so many sessions.
+func (b *base) requireOneOf(got activities.Binding, line rules.Line, had int) {
+	b.t.Helper()
 	require.NotNil(b.t, got.Operator)
 	live := b.launcher.live()
 	require.Len(b.t, live, 1, "one session")
@@ -171,9 +177,9 @@ func (b *base) requireOne(got activities.Binding, line rules.Line) {
 	require.Equal(b.t, got.Operator.Number, c.Number)
 	sessions, err := b.store.Sessions(b.t.Context())
 	require.NoError(b.t, err)
-	require.Len(b.t, sessions, 1, "one number")
-	require.Equal(b.t, got.Operator.Number, sessions[0].Number)
-	require.Equal(b.t, got.Operator.Session, sessions[0].ID)
+	require.Len(b.t, sessions, had, "one number each; the task ends those of the dead")
+	require.Equal(b.t, got.Operator.Number, sessions[had-1].Number)
+	require.Equal(b.t, got.Operator.Session, sessions[had-1].ID)
 	told := b.door.told()
 	require.NotEmpty(b.t, told, "the task was told")
 	require.Equal(b.t, *got.Operator, told[len(told)-1])
@@ -271,6 +277,7 @@ type launches struct {
 	starts   []activities.Launch
 	killed   []string
 	checkErr error
+	killErr  error
 	// start comes in the place of a start, where it is set.
 	start func(activities.Launch) (activities.Launched, error)
 }
@@ -354,6 +361,9 @@ func (l *launches) Start(_ context.Context, ask activities.Launch) (activities.L
 
 func (l *launches) Kill(_ context.Context, session string) error {
 	l.p.at("before Kill")
+	if l.killErr != nil {
+		return l.killErr
+	}
 	l.die(session)
 	l.mu.Lock()
 	l.killed = append(l.killed, session)

@@ -44,8 +44,25 @@ func (a *Agent) passOn(ctx context.Context, seat *Seat, in RunAgentInput, lines 
 	if _, err := a.Ledger.QueueLines(ctx, op.Session, queue); err != nil {
 		return false, fmt.Errorf("pass lines on to the operator: %w", err)
 	}
+	// Once more: the task may have ended since, and looked for lines before these were there.
+	// Those that nobody has taken are the brain's alone.
+	if c, err := a.Ledger.ClaimOf(ctx, in.Turn.Seat, in.Turn.Thread); errors.Is(err, store.ErrNotFound) || err == nil && c.Session != op.Session {
+		return true, a.takeBack(ctx, queue)
+	} else if err != nil {
+		return false, fmt.Errorf("look up the thread's operator again: %w", err)
+	}
 	if err := a.Tasks.Wake(ctx, in.Turn.Seat, op.Slug); err != nil {
 		a.Log.Warn("lines for an operator wait for its task's tick", "slug", op.Slug, "error", err)
 	}
 	return false, nil
+}
+
+// takeBack takes lines from the session that they wait for, where they still do.
+func (a *Agent) takeBack(ctx context.Context, lines []store.SessionLine) error {
+	for _, l := range lines {
+		if _, err := a.Ledger.MoveLine(ctx, l.Session, l.Key, store.LineQueued, store.LineHandedBack); err != nil {
+			return fmt.Errorf("take a line back: %w", err)
+		}
+	}
+	return nil
 }

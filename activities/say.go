@@ -113,7 +113,7 @@ func (p *Poster) requests(ctx context.Context, in PostInput) ([]slackapi.PostReq
 		return p.deposit(ctx, in)
 	case SayOperatorStopped:
 		s := in.OperatorStopped
-		return one(rules.OperatorStoppedText(s.Operator, s.Failed)), nil, nil
+		return one(rules.OperatorStoppedText(s.Operator, s.Failed, s.Elsewhere)), nil, nil
 	case SayRelay:
 		return one(in.Text), nil, nil
 	}

@@ -295,8 +295,10 @@ func (a *Task) pull(ctx context.Context, op rules.Operator, repo string, out *Ob
 	}
 	takePull(f, state)
 	switch state.State {
-	case "merged", "closed":
-		out.Over = state.State
+	case rules.PullMerged:
+		out.Over = rules.OverMerged
+	case rules.PullClosed:
+		out.Over = rules.OverClosed
 	}
 }
 
@@ -356,7 +358,7 @@ func (a *Task) FinishTask(ctx context.Context, in FinishInput) error {
 		return fmt.Errorf("look up the claim: %w", err)
 	}
 	ours := err == nil && c.Session == op.Session
-	if in.Why == "gone" {
+	if in.Why == rules.OverGone {
 		if err := a.collect(ctx, op); err != nil || c.Claimant != "" {
 			return err // the thread is another session's, and so are the lines that wait
 		}
@@ -382,7 +384,7 @@ func (a *Task) FinishTask(ctx context.Context, in FinishInput) error {
 		return fmt.Errorf("end the session's entry: %w", err)
 	}
 	if ours {
-		if a.Clean && in.Why == "merged" {
+		if a.Clean && in.Why == rules.OverMerged {
 			if err := a.Terminal.RemoveWorktree(ctx, op.Worktree, op.Branch); err != nil {
 				a.log(op).Warn("a worktree stays", "error", err)
 			}
@@ -393,7 +395,8 @@ func (a *Task) FinishTask(ctx context.Context, in FinishInput) error {
 			return fmt.Errorf("free the thread: %w", err)
 		}
 	}
-	return nil
+	// Once more: a brain that saw the claim stand may have passed a line on since.
+	return a.handBack(ctx, op)
 }
 
 func (a *Task) log(op rules.Operator) *slog.Logger {

@@ -218,6 +218,8 @@ type brains struct {
 	offers []offered
 	forgot int
 	err    error
+	// onForget happens when a brain is told that its operator is gone.
+	onForget func()
 }
 
 func (b *brains) Offer(_ context.Context, seat string, t rules.Thread, d activities.DepositInput) error {
@@ -236,6 +238,9 @@ func (b *brains) Operator(_ context.Context, _ string, _ rules.Thread, o *rules.
 	defer b.mu.Unlock()
 	if o == nil {
 		b.forgot++
+		if b.onForget != nil {
+			b.onForget()
+		}
 	}
 	return b.err
 }

@@ -148,6 +148,8 @@ type OperatorStopped struct {
 	Operator *rules.Operator `json:"operator,omitempty"`
 	// Failed: the box did not confirm that it ended.
 	Failed bool `json:"failed,omitempty"`
+	// Elsewhere: another box was told to end it.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // StopSaid tells what a stop found.

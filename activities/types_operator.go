@@ -39,6 +39,8 @@ type StopOperatorInput struct {
 type StopOperatorResult struct {
 	// Operator is the one that was ended, nil where the thread had none.
 	Operator *rules.Operator `json:"operator,omitempty"`
+	// Elsewhere: it is on another box, which was told.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
 // DepositInput is a word of a session on its way into a thread (R11).
@@ -76,7 +78,7 @@ type Observation struct {
 	Outstanding bool `json:"outstanding,omitempty"`
 	// Gone: the thread's claim is no longer this session's: the task is somebody else's.
 	Gone bool `json:"gone,omitempty"`
-	// Over is why the task is done: merged or closed; "" while it is not.
+	// Over is rules.OverMerged or rules.OverClosed; "" while the task is not done.
 	Over string `json:"over,omitempty"`
 	// Retry: GitHub asked to be left alone until then.
 	RetryAt time.Time `json:"retry_at,omitzero"`
@@ -86,7 +88,7 @@ type Observation struct {
 type FinishInput struct {
 	Operator rules.Operator   `json:"operator"`
 	Facts    rules.PhaseFacts `json:"facts"`
-	// Why is merged, closed, stopped or gave_up.
+	// Why is one of the rules.Over… constants.
 	Why string `json:"why"`
 }
 

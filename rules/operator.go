@@ -160,6 +160,7 @@ const (
 	GapTaken      = "taken"
 	GapLimit      = "limit"
 	GapLost       = "lost"
+	GapElsewhere  = "elsewhere"
 	GapNotAllowed = "not_allowed"
 	GapClassifier = "classifier"
 )
@@ -208,6 +209,8 @@ func gapCause(why string) string {
 		return "I could not reach my store. Write again in a moment."
 	case GapTask:
 		return "it runs, and what follows its work could not be told. Write again in a moment to have it followed."
+	case GapElsewhere:
+		return "another box of mine has this thread's, and I can't look at it from here. Write `stop operator` first, then ask again."
 	case GapLost:
 		return "I was interrupted, and can't tell how far it came. Write again: I look for it first."
 	default:
@@ -216,7 +219,8 @@ func gapCause(why string) string {
 }
 
 // OperatorStoppedText says what became of an operator that somebody stopped (O11).
-func OperatorStoppedText(o *Operator, failed bool) string {
+// That of another box is ended there, when its worker hears of it.
+func OperatorStoppedText(o *Operator, failed, elsewhere bool) string {
 	switch {
 	case failed:
 		return "I could not confirm that the operator ended. Write `stop operator` again to have it tried once more."
@@ -224,6 +228,9 @@ func OperatorStoppedText(o *Operator, failed bool) string {
 		return "No operator works on this thread."
 	}
 	text := fmt.Sprintf("Stopped operator %s.", SessionName(o.Number, o.Slug))
+	if elsewhere {
+		text = fmt.Sprintf("Operator %s is on box %s, which was told to end it; I can't see from here that it did.", SessionName(o.Number, o.Slug), code(o.Box))
+	}
 	if o.Branch != "" {
 		text += fmt.Sprintf(" What it did stands on the branch `%s` in %s.", o.Branch, o.Repo)
 	}
@@ -293,15 +300,24 @@ func linesHave(n int) string {
 	return fmt.Sprintf("%d lines have", n)
 }
 
+// Why a task is over.
+const (
+	OverMerged  = "merged"
+	OverClosed  = "closed" // its pull request, without a merge
+	OverStopped = "stopped"
+	OverGaveUp  = "gave_up"
+	OverGone    = "gone" // the thread is another operator's, or nobody's
+)
+
 // TaskOverText is the final line of a task, "" where somebody else has said it (O10).
 func TaskOverText(o Operator, why string, f PhaseFacts) string {
 	name := SessionName(o.Number, o.Slug)
 	switch why {
-	case "merged":
+	case OverMerged:
 		return strings.TrimSpace(fmt.Sprintf("Operator %s is done: #%d is merged. %s", name, f.Pull, f.PullURL))
-	case "closed":
+	case OverClosed:
 		return strings.TrimSpace(fmt.Sprintf("Operator %s is done: #%d was closed without a merge. %s", name, f.Pull, f.PullURL))
-	case "gave_up":
+	case OverGaveUp:
 		return fmt.Sprintf("I stopped following operator %s: its session has been gone for too long. Its branch stands; ask for the work again to start anew.", name)
 	}
 	return ""

@@ -41,13 +41,36 @@ type PhaseFacts struct {
 	Pull    int    `json:"pull,omitempty"`
 	PullURL string `json:"pull_url,omitempty"`
 	Draft   bool   `json:"draft,omitempty"`
-	// Checks is none, pending, passed or failed.
+	// Checks is one of Checks…, Review of Review…, State of Pull….
 	Checks string `json:"checks,omitempty"`
-	// Review is none, requested, approved or changes_requested.
 	Review string `json:"review,omitempty"`
-	// State is open, closed or merged.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 }
+
+// The states of a pull request.
+const (
+	PullOpen   = "open"
+	PullClosed = "closed" // without a merge
+	PullMerged = "merged"
+)
+
+// What the checks of a head commit say together: its statuses and its check runs.
+const (
+	ChecksNone    = "none" // nothing checks it
+	ChecksPending = "pending"
+	ChecksPassed  = "passed"
+	ChecksFailed  = "failed" // at least one, though others may still run
+	// ChecksUnknown: the token may not read one of the two, so the other alone would lie.
+	ChecksUnknown = "unknown"
+)
+
+// What the reviewers say together.
+const (
+	ReviewNone             = "none"
+	ReviewRequested        = "requested"
+	ReviewApproved         = "approved"
+	ReviewChangesRequested = "changes_requested"
+)
 
 // The phases, in the order of the table (P1).
 const (
@@ -110,7 +133,7 @@ func operatorDetail(f PhaseFacts) string {
 
 func session(f PhaseFacts) PhaseRow {
 	switch {
-	case f.State == "merged" && !f.Alive:
+	case f.State == PullMerged && !f.Alive:
 		return PhaseRow{Name: RowSession, State: PhaseDone, Detail: "ended"}
 	case f.Alive && f.Blocked:
 		return PhaseRow{Name: RowSession, State: PhaseRunning, Detail: "waits for a person"}
@@ -141,9 +164,9 @@ func pull(f PhaseFacts) PhaseRow {
 	}
 	row.State, row.Detail, row.Link = PhaseRunning, fmt.Sprintf("#%d", f.Pull), f.PullURL
 	switch {
-	case f.State == "merged":
+	case f.State == PullMerged:
 		row.State = PhaseDone
-	case f.State == "closed":
+	case f.State == PullClosed:
 		row.State, row.Detail = PhaseFailed, row.Detail+" closed"
 	case f.Draft:
 		row.Detail += " draft"
@@ -156,11 +179,11 @@ func pull(f PhaseFacts) PhaseRow {
 func checks(f PhaseFacts) PhaseRow {
 	row := PhaseRow{Name: RowChecks, State: PhaseNoSignal}
 	switch f.Checks {
-	case "passed":
+	case ChecksPassed:
 		row.State, row.Detail = PhaseDone, "passed"
-	case "failed":
+	case ChecksFailed:
 		row.State, row.Detail = PhaseFailed, "failed"
-	case "pending":
+	case ChecksPending:
 		row.State, row.Detail = PhaseRunning, "running"
 	}
 	return row
@@ -169,11 +192,11 @@ func checks(f PhaseFacts) PhaseRow {
 func review(f PhaseFacts) PhaseRow {
 	row := PhaseRow{Name: RowReview, State: PhaseNoSignal}
 	switch f.Review {
-	case "approved":
+	case ReviewApproved:
 		row.State, row.Detail = PhaseDone, "approved"
-	case "changes_requested":
+	case ReviewChangesRequested:
 		row.State, row.Detail = PhaseFailed, "changes requested"
-	case "requested":
+	case ReviewRequested:
 		row.State, row.Detail = PhaseRunning, "requested"
 	}
 	return row
@@ -181,9 +204,9 @@ func review(f PhaseFacts) PhaseRow {
 
 func merged(f PhaseFacts) PhaseRow {
 	switch f.State {
-	case "merged":
+	case PullMerged:
 		return PhaseRow{Name: RowMerged, State: PhaseDone}
-	case "closed":
+	case PullClosed:
 		return PhaseRow{Name: RowMerged, State: PhaseFailed, Detail: "closed unmerged"}
 	}
 	return PhaseRow{Name: RowMerged, State: PhaseNoSignal}

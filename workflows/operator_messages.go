@@ -70,6 +70,14 @@ type TaskSettings struct {
 	GiveUp time.Duration `json:"give_up"`
 }
 
+// on are the settings for an operator that may be on another box than the one before it.
+func (s TaskSettings) on(o rules.Operator) TaskSettings {
+	if o.Box != "" {
+		s.Box = o.Box
+	}
+	return s
+}
+
 // TaskInput starts an operator task.
 type TaskInput struct {
 	Operator rules.Operator `json:"operator"`

@@ -55,15 +55,6 @@ type TaskCarried struct {
 	Looks int    `json:"looks,omitempty"`
 }
 
-// Why a task ends.
-const (
-	overMerged  = "merged"
-	overClosed  = "closed"
-	overStopped = "stopped"
-	overGaveUp  = "gave_up"
-	overGone    = "gone" // the thread is another operator's, or nobody's
-)
-
 func newTask(ctx workflow.Context, in TaskInput) (*task, error) {
 	t := &task{in: in, signals: workflow.GetSignalChannel(ctx, SignalOperatorTask), due: true, pull: true}
 	if in.Carried != nil {
@@ -113,7 +104,7 @@ func (t *task) drain() {
 			t.adopt(s.Operator)
 		case TaskStop:
 			if s.Operator.Session == t.in.Operator.Session {
-				t.Over = overStopped
+				t.Over = rules.OverStopped
 			}
 		}
 	}
@@ -130,6 +121,7 @@ func (t *task) adopt(o rules.Operator) {
 		return
 	}
 	t.in.Operator = o
+	t.in.Settings = t.in.Settings.on(o)
 	t.Dead, t.Blocked = time.Time{}, false
 }
 
@@ -157,7 +149,7 @@ func (t *task) look(ctx workflow.Context) {
 	}
 	t.Facts, t.RetryAt, t.Over = seen.Facts, seen.RetryAt, seen.Over
 	if seen.Gone {
-		t.Over = overGone
+		t.Over = rules.OverGone
 		return
 	}
 	t.tell(ctx, seen)
@@ -165,7 +157,7 @@ func (t *task) look(ctx workflow.Context) {
 		t.publish(ctx)
 	}
 	if !t.Dead.IsZero() && t.Over == "" && now.Sub(t.Dead) >= t.in.Settings.GiveUp {
-		t.Over = overGaveUp
+		t.Over = rules.OverGaveUp
 	}
 	t.setTick(ctx, seen.Outstanding)
 }
@@ -247,7 +239,7 @@ func (t *task) finish(ctx workflow.Context) error {
 	t.offerRest(ctx)
 	t.drain()
 	if t.next != nil {
-		next := TaskInput{Operator: *t.next, Settings: t.in.Settings}
+		next := TaskInput{Operator: *t.next, Settings: t.in.Settings.on(*t.next)}
 		return workflow.NewContinueAsNewError(ctx, OperatorTask, next)
 	}
 	return nil

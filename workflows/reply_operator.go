@@ -82,7 +82,7 @@ func (b *brain) stopOperator(ctx workflow.Context, t Trigger) {
 		Turn:            activities.Turn{Seat: b.in.Seat, Thread: b.in.Thread},
 		PostID:          rules.StopID(b.in.Seat, b.in.Thread.Channel, t.EventTS),
 		Say:             activities.SayOperatorStopped,
-		OperatorStopped: &activities.OperatorStopped{Operator: out.Operator, Failed: err != nil},
+		OperatorStopped: &activities.OperatorStopped{Operator: out.Operator, Failed: err != nil, Elsewhere: out.Elsewhere},
 	}
 	if t.Line.TS != "" {
 		in.Others = append(in.Others, activities.Outcome{Line: t.turnLine(), State: rules.Answered})

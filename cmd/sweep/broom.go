@@ -17,14 +17,17 @@ type broom struct {
 	work      workLedger
 	launcher  checker
 	checkouts []rules.Checkout
+	// box is this one: the launcher sees no other's sessions.
+	box string
 	// door is nil where nothing is to be bound.
 	door binder
 	out  io.Writer
 	now  func() time.Time
 }
 
-// workLedger knows which threads asked for work.
+// workLedger knows which threads asked for work, and which box has a thread's claim.
 type workLedger interface {
+	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
 	WorkThreads(ctx context.Context, seat string) ([]store.WorkThread, error)
 }
 
@@ -101,6 +104,16 @@ func (b *broom) one(ctx context.Context, seat string, w store.WorkThread) (missi
 	if got.Outcome == activities.LaunchExists {
 		state = "no operator; " + rules.OperatorName(ask.Slug) + " is another thread's"
 	}
+	c, err := b.work.ClaimOf(ctx, seat, w.Thread)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, false, fmt.Errorf("look up the thread's claim: %w", err)
+	}
+	if err == nil && c.Box != b.box {
+		// Its session may run there, out of this launcher's sight.
+		b.print(seat, w, "none on this box; box "+named(c.Box)+" has its claim")
+		return true, false, nil
+	}
+	err = nil
 	if b.door != nil {
 		var why string
 		if why, err = b.bind(ctx, seat, w); err == nil && why == "" {

@@ -23,10 +23,20 @@ type world struct {
 	bound   []rules.WorkDisposition
 	names   []string
 	down    error
+	claims  map[string]store.Claim // by the thread's root
+	claimed error
 }
 
 func (w *world) WorkThreads(context.Context, string) ([]store.WorkThread, error) {
 	return w.threads, nil
+}
+
+func (w *world) ClaimOf(_ context.Context, _ string, t rules.Thread) (store.Claim, error) {
+	c, ok := w.claims[t.Root]
+	if !ok && w.claimed == nil {
+		return c, store.ErrNotFound
+	}
+	return c, w.claimed
 }
 
 func (w *world) Check(_ context.Context, l activities.Launch) (activities.Launched, error) {
@@ -55,7 +65,7 @@ func (w *world) sweep(t *testing.T, bind bool) (string, error) {
 	t.Helper()
 	var out strings.Builder
 	b := broom{
-		work: w, launcher: w, checkouts: []rules.Checkout{{Name: "web", Path: "/src/web"}}, out: &out,
+		work: w, launcher: w, checkouts: []rules.Checkout{{Name: "web", Path: "/src/web"}}, out: &out, box: "main",
 		now: func() time.Time { return time.Unix(1700000100, 0) },
 	}
 	if bind {
@@ -135,4 +145,24 @@ func TestSweep_AskedNamesAreHostile(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out, "\n"))
 	require.NotContains(t, out, "\x1b")
 	require.Empty(t, w.asked[0].Slug, "start-operator is asked about the thread alone")
+}
+
+// O7: the sessions of another box are out of this launcher's sight.
+func TestSweep_AThreadOfAnotherBoxIsListedAndLeftToIt(t *testing.T) {
+	w := &world{
+		threads: []store.WorkThread{thread("1.000001", "fix-login", "web"), thread("1.000002", "add-page", "web")},
+		claims:  map[string]store.Claim{"1.000001": {Box: "old\x1b[2J"}, "1.000002": {Box: "main"}},
+	}
+	out, err := w.sweep(t, true)
+	require.NoError(t, err)
+	require.Contains(t, out, "none on this box; box old")
+	require.NotContains(t, out, "\x1b")
+	require.Equal(t, []rules.WorkDisposition{{Kind: rules.KindWork, Slug: "add-page", Repo: "web"}}, w.bound, "a claim of this box says nothing (O7)")
+	require.Contains(t, out, "2 threads have no operator; 1 sent on.")
+
+	w = &world{threads: w.threads, claimed: errors.New("the database is away")}
+	out, err = w.sweep(t, true)
+	require.ErrorContains(t, err, "the database is away")
+	require.Empty(t, w.bound)
+	require.Empty(t, out)
 }

@@ -28,7 +28,7 @@ import (
 
 const about = `Lists the threads that asked for work and have no operator, longest waiting first. With --bind each gets one, as if somebody who may start operators wrote there; the thread is told.
 
-It runs on the box of the operators, as their user: start-operator, which looks at the terminals, is asked about each thread. What the store says of operators counts for nothing.
+It runs on the box of the operators, as their user: start-operator, which looks at the terminals, is asked about each thread. What the store says of operators counts for nothing, but for this: a thread that another box has claimed is listed and not sent on, since its operator can be seen only there.
 
 With --bind Temporal must be reachable: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_PROFILE and so on.
 
@@ -105,7 +105,7 @@ func (f flags) sweep(ctx context.Context, cfg *config.Config, out io.Writer) err
 	}
 	b := broom{
 		work: ledger, checkouts: cfg.Checkouts(), out: out, now: time.Now,
-		launcher: launcher,
+		launcher: launcher, box: cfg.Box,
 	}
 	if f.Bind {
 		if cfg.Operators.Off {

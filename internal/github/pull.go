@@ -10,31 +10,8 @@ import (
 	"time"
 
 	gogithub "github.com/google/go-github/v92/github"
-)
 
-// The states of a pull request.
-const (
-	StateOpen   = "open"
-	StateClosed = "closed" // without a merge
-	StateMerged = "merged"
-)
-
-// What the checks of a head commit say together: its statuses and its check runs.
-const (
-	ChecksNone    = "none" // nothing checks it
-	ChecksPending = "pending"
-	ChecksPassed  = "passed"
-	ChecksFailed  = "failed" // at least one, though others may still run
-	// ChecksUnknown: the token may not read one of the two, so the other alone would lie.
-	ChecksUnknown = "unknown"
-)
-
-// What the reviewers say together.
-const (
-	ReviewNone             = "none"
-	ReviewRequested        = "requested"
-	ReviewApproved         = "approved"
-	ReviewChangesRequested = "changes_requested"
+	"agentsmith/rules"
 )
 
 // The most runes that are carried of a title and a branch.
@@ -114,7 +91,7 @@ func (c *Client) PullOfBranch(ctx context.Context, repo, branch string) (PullSta
 			if pr.GetHead().GetRef() != branch || !ownBranch(pr) {
 				continue
 			}
-			if pr.GetState() == StateOpen {
+			if pr.GetState() == rules.PullOpen {
 				found = pr.GetNumber()
 				return nil, err // the newest open one
 			}
@@ -141,7 +118,7 @@ func ownBranch(pr *gogithub.PullRequest) bool {
 func (c *Client) stateOf(pr *gogithub.PullRequest, repo string) PullState {
 	s := PullState{
 		Repo: repo, Number: pr.GetNumber(), Title: clip(pr.GetTitle(), titleRunes), Branch: clip(pr.GetHead().GetRef(), branchRunes),
-		HeadSHA: cleanSHA(pr.GetHead().GetSHA()), State: StateClosed, Draft: pr.GetDraft(), MergedAt: pr.GetMergedAt().Time,
+		HeadSHA: cleanSHA(pr.GetHead().GetSHA()), State: rules.PullClosed, Draft: pr.GetDraft(), MergedAt: pr.GetMergedAt().Time,
 	}
 	if full := pr.GetBase().GetRepo().GetFullName(); ValidRepo(full) {
 		s.Repo = full
@@ -151,9 +128,9 @@ func (c *Client) stateOf(pr *gogithub.PullRequest, repo string) PullState {
 	}
 	switch {
 	case pr.GetMerged() || !s.MergedAt.IsZero():
-		s.State = StateMerged
-	case pr.GetState() == StateOpen:
-		s.State = StateOpen
+		s.State = rules.PullMerged
+	case pr.GetState() == rules.PullOpen:
+		s.State = rules.PullOpen
 	}
 	return s
 }
@@ -169,7 +146,7 @@ func (c *Client) page(link string, number int) bool {
 // checks reads the statuses and the check runs of a commit.
 func (c *Client) checks(ctx context.Context, owner, name, sha string) (string, error) {
 	if sha == "" {
-		return ChecksUnknown, nil
+		return rules.ChecksUnknown, nil
 	}
 	t := tally{}
 	for _, read := range []func(context.Context, string, string, string, *tally) error{c.statuses, c.checkRuns} {

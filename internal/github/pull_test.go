@@ -12,6 +12,7 @@ import (
 
 	"agentsmith/internal/github"
 	"agentsmith/internal/githubbox"
+	"agentsmith/rules"
 )
 
 func TestPull_ReadsWhatIsThere(t *testing.T) {
@@ -21,7 +22,7 @@ func TestPull_ReadsWhatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, github.PullState{
 		Repo: repo, Number: n, URL: fmt.Sprintf("%sacme/garden/pull/%d", box.WebURL(), n), Title: "Fix the gate", Branch: branch, HeadSHA: sha,
-		State: github.StateOpen, Checks: github.ChecksNone, Review: github.ReviewNone,
+		State: rules.PullOpen, Checks: rules.ChecksNone, Review: rules.ReviewNone,
 	}, s)
 
 	require.NoError(t, box.SetDraft(repo, n, true))
@@ -29,12 +30,12 @@ func TestPull_ReadsWhatIsThere(t *testing.T) {
 	s, err = c.Pull(t.Context(), repo, n)
 	require.NoError(t, err)
 	require.True(t, s.Draft)
-	require.Equal(t, github.ReviewRequested, s.Review)
+	require.Equal(t, rules.ReviewRequested, s.Review)
 
 	require.NoError(t, box.Merge(repo, n))
 	s, err = c.Pull(t.Context(), repo, n)
 	require.NoError(t, err)
-	require.Equal(t, github.StateMerged, s.State)
+	require.Equal(t, rules.PullMerged, s.State)
 	require.WithinDuration(t, time.Now(), s.MergedAt, time.Minute)
 }
 
@@ -44,7 +45,7 @@ func TestPull_TellsClosedFromMerged(t *testing.T) {
 	require.NoError(t, box.ClosePull(repo, n))
 	s, err := c.Pull(t.Context(), repo, n)
 	require.NoError(t, err)
-	require.Equal(t, github.StateClosed, s.State)
+	require.Equal(t, rules.PullClosed, s.State)
 	require.Zero(t, s.MergedAt)
 }
 
@@ -58,18 +59,18 @@ func TestPull_AddsUpStatusesAndCheckRuns(t *testing.T) {
 		runs     []githubbox.CheckRun
 		want     string
 	}{
-		"nothing":                  {nil, nil, github.ChecksNone},
-		"a status alone":           {[]githubbox.Status{ok}, nil, github.ChecksPassed},
-		"a run alone":              {nil, []githubbox.CheckRun{run("a", "completed", "success")}, github.ChecksPassed},
-		"skipped and neutral pass": {nil, []githubbox.CheckRun{run("a", "completed", "skipped"), run("b", "completed", "neutral")}, github.ChecksPassed},
-		"a run still runs":         {[]githubbox.Status{ok}, []githubbox.CheckRun{run("a", "in_progress", "")}, github.ChecksPending},
-		"a run waits":              {nil, []githubbox.CheckRun{run("a", "completed", "success"), run("b", "waiting", "")}, github.ChecksPending},
-		"a status is pending":      {[]githubbox.Status{{Context: "lint", State: "pending"}}, []githubbox.CheckRun{run("a", "completed", "success")}, github.ChecksPending},
-		"a run failed":             {[]githubbox.Status{ok}, []githubbox.CheckRun{run("a", "completed", "failure"), run("b", "queued", "")}, github.ChecksFailed},
-		"a run timed out":          {nil, []githubbox.CheckRun{run("a", "completed", "timed_out")}, github.ChecksFailed},
-		"a status is an error":     {[]githubbox.Status{{Context: "lint", State: "error"}}, []githubbox.CheckRun{run("a", "completed", "success")}, github.ChecksFailed},
-		"an unknown end":           {nil, []githubbox.CheckRun{run("a", "completed", "glorious")}, github.ChecksPending},
-		"an unknown status":        {[]githubbox.Status{{Context: "lint", State: "glorious"}}, nil, github.ChecksPending},
+		"nothing":                  {nil, nil, rules.ChecksNone},
+		"a status alone":           {[]githubbox.Status{ok}, nil, rules.ChecksPassed},
+		"a run alone":              {nil, []githubbox.CheckRun{run("a", "completed", "success")}, rules.ChecksPassed},
+		"skipped and neutral pass": {nil, []githubbox.CheckRun{run("a", "completed", "skipped"), run("b", "completed", "neutral")}, rules.ChecksPassed},
+		"a run still runs":         {[]githubbox.Status{ok}, []githubbox.CheckRun{run("a", "in_progress", "")}, rules.ChecksPending},
+		"a run waits":              {nil, []githubbox.CheckRun{run("a", "completed", "success"), run("b", "waiting", "")}, rules.ChecksPending},
+		"a status is pending":      {[]githubbox.Status{{Context: "lint", State: "pending"}}, []githubbox.CheckRun{run("a", "completed", "success")}, rules.ChecksPending},
+		"a run failed":             {[]githubbox.Status{ok}, []githubbox.CheckRun{run("a", "completed", "failure"), run("b", "queued", "")}, rules.ChecksFailed},
+		"a run timed out":          {nil, []githubbox.CheckRun{run("a", "completed", "timed_out")}, rules.ChecksFailed},
+		"a status is an error":     {[]githubbox.Status{{Context: "lint", State: "error"}}, []githubbox.CheckRun{run("a", "completed", "success")}, rules.ChecksFailed},
+		"an unknown end":           {nil, []githubbox.CheckRun{run("a", "completed", "glorious")}, rules.ChecksPending},
+		"an unknown status":        {[]githubbox.Status{{Context: "lint", State: "glorious"}}, nil, rules.ChecksPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box, client, _ := start(t)
@@ -94,13 +95,13 @@ func TestPull_CallsChecksUnknownWhereHalfOfThemMayNotBeRead(t *testing.T) {
 	box.Fail(githubbox.Fault{Path: "/check-runs", Status: http.StatusForbidden, Body: `{"message":"Resource not accessible by personal access token"}`})
 	s, err := c.Pull(t.Context(), repo, n)
 	require.NoError(t, err)
-	require.Equal(t, github.ChecksUnknown, s.Checks)
+	require.Equal(t, rules.ChecksUnknown, s.Checks)
 	require.Equal(t, "map[]", said.all())
 
 	require.NoError(t, box.SetStatus(repo, sha, githubbox.Status{Context: "lint", State: "failure"}))
 	s, err = c.Pull(t.Context(), repo, n)
 	require.NoError(t, err)
-	require.Equal(t, github.ChecksFailed, s.Checks, "one failure is enough")
+	require.Equal(t, rules.ChecksFailed, s.Checks, "one failure is enough")
 }
 
 func TestPull_TakesTheLastWordOfEachReviewer(t *testing.T) {
@@ -110,19 +111,19 @@ func TestPull_TakesTheLastWordOfEachReviewer(t *testing.T) {
 		requested string
 		want      string
 	}{
-		"a comment decides nothing":             {[]review{{State: "COMMENTED"}}, "", github.ReviewNone},
-		"approved":                              {[]review{{State: "APPROVED"}}, "", github.ReviewApproved},
-		"a later comment changes nothing":       {[]review{{State: "APPROVED"}, {State: "COMMENTED"}}, "", github.ReviewApproved},
-		"changes and then approved":             {[]review{{State: "CHANGES_REQUESTED"}, {State: "APPROVED"}}, "", github.ReviewApproved},
-		"approved and then changes":             {[]review{{State: "APPROVED"}, {State: "CHANGES_REQUESTED"}}, "", github.ReviewChangesRequested},
-		"one of two asks for changes":           {[]review{{User: "ada", State: "CHANGES_REQUESTED"}, {User: "noor", State: "APPROVED"}}, "", github.ReviewChangesRequested},
-		"dismissed":                             {[]review{{State: "CHANGES_REQUESTED"}, {State: "DISMISSED"}}, "", github.ReviewNone},
-		"dismissed, and another is asked":       {[]review{{State: "APPROVED"}, {State: "DISMISSED"}}, "ada", github.ReviewRequested},
-		"approved, and another is asked":        {[]review{{State: "APPROVED"}}, "ada", github.ReviewApproved},
-		"a stranger approves":                   {[]review{{User: "passerby", State: "APPROVED", Association: "NONE"}}, "", github.ReviewNone},
-		"a stranger asks for changes":           {[]review{{State: "APPROVED"}, {User: "passerby", State: "CHANGES_REQUESTED", Association: "FIRST_TIME_CONTRIBUTOR"}}, "", github.ReviewApproved},
-		"the author approves":                   {[]review{{User: "mira", State: "APPROVED"}}, "", github.ReviewNone},
-		"a state that GitHub has only invented": {[]review{{State: "APPLAUDED"}}, "", github.ReviewNone},
+		"a comment decides nothing":             {[]review{{State: "COMMENTED"}}, "", rules.ReviewNone},
+		"approved":                              {[]review{{State: "APPROVED"}}, "", rules.ReviewApproved},
+		"a later comment changes nothing":       {[]review{{State: "APPROVED"}, {State: "COMMENTED"}}, "", rules.ReviewApproved},
+		"changes and then approved":             {[]review{{State: "CHANGES_REQUESTED"}, {State: "APPROVED"}}, "", rules.ReviewApproved},
+		"approved and then changes":             {[]review{{State: "APPROVED"}, {State: "CHANGES_REQUESTED"}}, "", rules.ReviewChangesRequested},
+		"one of two asks for changes":           {[]review{{User: "ada", State: "CHANGES_REQUESTED"}, {User: "noor", State: "APPROVED"}}, "", rules.ReviewChangesRequested},
+		"dismissed":                             {[]review{{State: "CHANGES_REQUESTED"}, {State: "DISMISSED"}}, "", rules.ReviewNone},
+		"dismissed, and another is asked":       {[]review{{State: "APPROVED"}, {State: "DISMISSED"}}, "ada", rules.ReviewRequested},
+		"approved, and another is asked":        {[]review{{State: "APPROVED"}}, "ada", rules.ReviewApproved},
+		"a stranger approves":                   {[]review{{User: "passerby", State: "APPROVED", Association: "NONE"}}, "", rules.ReviewNone},
+		"a stranger asks for changes":           {[]review{{State: "APPROVED"}, {User: "passerby", State: "CHANGES_REQUESTED", Association: "FIRST_TIME_CONTRIBUTOR"}}, "", rules.ReviewApproved},
+		"the author approves":                   {[]review{{User: "mira", State: "APPROVED"}}, "", rules.ReviewNone},
+		"a state that GitHub has only invented": {[]review{{State: "APPLAUDED"}}, "", rules.ReviewNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			box, client, _ := start(t)
@@ -150,14 +151,14 @@ func TestPull_ReadsEveryPage(t *testing.T) {
 	}
 	s, err := c.Pull(t.Context(), repo, n)
 	require.NoError(t, err)
-	require.Equal(t, github.ChecksPassed, s.Checks)
+	require.Equal(t, rules.ChecksPassed, s.Checks)
 
 	require.NoError(t, box.SetCheck(repo, sha, githubbox.CheckRun{Name: "the last", Status: "completed", Conclusion: "failure"}))
 	require.NoError(t, box.Review(repo, n, githubbox.Review{State: "CHANGES_REQUESTED"}))
 	s, err = c.Pull(t.Context(), repo, n)
 	require.NoError(t, err)
-	require.Equal(t, github.ChecksFailed, s.Checks)
-	require.Equal(t, github.ReviewChangesRequested, s.Review)
+	require.Equal(t, rules.ChecksFailed, s.Checks)
+	require.Equal(t, rules.ReviewChangesRequested, s.Review)
 }
 
 func TestPullOfBranch_PrefersTheOpenOneAndElseTheNewest(t *testing.T) {
@@ -253,7 +254,7 @@ func TestPull_ShowsNoLinkThatIsNotOfThisGitHub(t *testing.T) {
 		require.Empty(t, s.URL, link)
 		require.Equal(t, "a [31mb c d", s.Title)
 		require.Empty(t, s.HeadSHA)
-		require.Equal(t, github.ChecksUnknown, s.Checks)
+		require.Equal(t, rules.ChecksUnknown, s.Checks)
 	}
 }
 

@@ -1,6 +1,10 @@
 package github
 
-import "strings"
+import (
+	"strings"
+
+	"agentsmith/rules"
+)
 
 // tally adds up what checks a commit.
 type tally struct {
@@ -40,15 +44,15 @@ func (t *tally) run(status, conclusion string) {
 func (t *tally) says() string {
 	switch {
 	case t.failed:
-		return ChecksFailed
+		return rules.ChecksFailed
 	case t.unknown:
-		return ChecksUnknown
+		return rules.ChecksUnknown
 	case t.pending:
-		return ChecksPending
+		return rules.ChecksPending
 	case t.passed:
-		return ChecksPassed
+		return rules.ChecksPassed
 	}
-	return ChecksNone
+	return rules.ChecksNone
 }
 
 // verdicts keeps the last decision of each reviewer.
@@ -82,15 +86,15 @@ func (v *verdicts) says(requested bool) string {
 	approved := false
 	for _, state := range v.last {
 		if state == "CHANGES_REQUESTED" {
-			return ReviewChangesRequested
+			return rules.ReviewChangesRequested
 		}
 		approved = true
 	}
 	switch {
 	case approved:
-		return ReviewApproved
+		return rules.ReviewApproved
 	case requested:
-		return ReviewRequested
+		return rules.ReviewRequested
 	}
-	return ReviewNone
+	return rules.ReviewNone
 }

@@ -173,6 +173,13 @@ func (s *Store) ReleaseClaim(ctx context.Context, seat string, t rules.Thread, c
 		seat, t.Team, t.Channel, t.Root, claimant)
 }
 
+// LapseClaim ends the lease of a claim and leaves it standing: whoever comes next takes it
+// over, with its slug and worktree. False where it is not the claimant's, or is bound.
+func (s *Store) LapseClaim(ctx context.Context, seat string, t rules.Thread, claimant string) (bool, error) {
+	return s.changed(ctx, "lapse claim", `UPDATE claims SET claimed_at = 0 WHERE `+claimThread+` AND claimant = $5 AND state = 'claiming'`,
+		seat, t.Team, t.Channel, t.Root, claimant)
+}
+
 // TakeOverClaim makes a dead claimant's claim, or one whose session is dead, that of
 // another, who starts or binds anew: by compare-and-set on the claimant, and only after
 // the search of O7. It keeps slug, repo and worktree. Taken is false where the claim is
