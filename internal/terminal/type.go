@@ -51,8 +51,8 @@ const (
 type HeldError struct {
 	// Reason is plain words for the person whose line it is.
 	Reason string
-	// Pasted: the text stands in the input box, not entered. Call Type again with it, or
-	// Withdraw it before it goes anywhere else.
+	// Pasted: the text stands in the input box, not entered. Call Type again with it:
+	// it goes nowhere else.
 	Pasted bool
 }
 

@@ -42,42 +42,22 @@ func TestType_APermissionDialogIsNotAnswered(t *testing.T) {
 func TestType_ADialogThatOpensBeforeTheEnterIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	r := newTypeRig(t)
-	paste := func(id, body string) {
-		r.person(`[[sleep 3s]] [[tool Bash {"command":"touch made"}]] [[say after]]`)
-		r.waitFor("the turn to begin", func() bool { return strings.Contains(r.screen(), "esc to interrupt") })
-		y := r.typer()
-		y.at = func(p failpoint.Point) {
-			if p == failpoint.TypePasted {
-				r.waitForDialog()
-			}
+	r.person(`[[sleep 3s]] [[tool Bash {"command":"touch made"}]] [[say after]]`)
+	r.waitFor("the turn to begin", func() bool { return strings.Contains(r.screen(), "esc to interrupt") })
+	y := r.typer()
+	y.at = func(p failpoint.Point) {
+		if p == failpoint.TypePasted {
+			r.waitForDialog()
 		}
-		a, err := y.do(t.Context(), r.target, Text{ID: id, Body: body})
-		requireHeld(t, a, err, true)
-		require.NoFileExists(t, r.dir+"/made")
 	}
-	paste("goes-on", "and now this")
+	a, err := y.do(t.Context(), r.target, Text{ID: "goes-on", Body: "and now this"})
+	requireHeld(t, a, err, true)
+	require.NoFileExists(t, r.dir+"/made")
 	r.press("Escape")
-	a, err := r.typed("goes-on", "and now this")
+	a, err = r.typed("goes-on", "and now this")
 	require.NoError(t, err)
 	require.Equal(t, Arrived, a)
 	r.requireOnce("and now this")
-
-	paste("withdrawn", "one\ntwo")
-	withdraw := func() (Arrival, error) {
-		return r.tmux.Withdraw(t.Context(), r.target, Text{ID: "withdrawn", Body: "one\ntwo"})
-	}
-	a, err = withdraw()
-	requireHeld(t, a, err, true)
-	r.press("Escape")
-	r.waitFor("the dialog to close", func() bool { return r.look().held == "" })
-	a, err = withdraw()
-	require.NoError(t, err)
-	require.Equal(t, NotTyped, a)
-	require.Empty(t, r.look().text)
-	r.arrives("the next line")
-	hooks, asked := r.times("one\ntwo")
-	require.Zero(t, hooks+asked, "what was withdrawn never was a prompt")
-	require.NoFileExists(t, r.dir+"/made")
 }
 
 func TestType_TheTrustDialogIsNotAnswered(t *testing.T) {
