@@ -113,21 +113,28 @@ func (r *Relay) look(ctx context.Context, relay store.Relay) (open, outstanding 
 		return false, false, err
 	}
 	if !alive {
-		if err := r.bury(ctx, relay, v); err != nil {
+		answered, err := r.bury(ctx, relay, v)
+		if err != nil {
 			return false, false, err
 		}
+		waiting = waiting || !answered
 	}
 	words, err := r.speak(ctx, relay, v)
 	if err != nil {
 		return false, false, err
 	}
-	if !alive && !words && relay.Awaiting {
+	if relay.Awaiting && !words && (!alive || !relay.Open() && r.Now().Sub(relay.TypedAt) >= awaitTurn) {
 		if err := r.Ledger.EndAwaiting(ctx, relay.ID); err != nil {
 			return false, false, fmt.Errorf("note that a session has said its last: %w", err)
 		}
+		relay.Awaiting = false
 	}
 	return alive && (relay.Open() || relay.Awaiting), waiting || words, nil
 }
+
+// awaitTurn is how long a closed relay waits for the end of the turn that its last line
+// began. The hook that tells of it may be missing, and looks cost.
+const awaitTurn = 24 * time.Hour
 
 // voice is the session that a relay leads to, as one that speaks.
 func (r *Relay) voice(ctx context.Context, relay store.Relay) (voice, error) {
@@ -143,15 +150,23 @@ func (r *Relay) speech() speech {
 }
 
 // bury closes the relay of a session that is gone, at its person's latest line, and has its
-// conversation told (R9). The session's own words stand before that.
-func (r *Relay) bury(ctx context.Context, relay store.Relay, v voice) error {
-	if relay.Open() && r.known(relay) {
+// conversation told (R9). The session's own words stand before that. While the door that
+// opened it is not answered, it is the door that looks, and says what became of it.
+func (r *Relay) bury(ctx context.Context, relay store.Relay, v voice) (answered bool, err error) {
+	if relay.Open() {
+		row, err := r.Ledger.RowOf(ctx, relay.Seat, rules.LineKey{Team: relay.Team, Channel: relay.Channel, TS: relay.OpenedTS})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, fmt.Errorf("read the line that opened a relay: %w", err)
+		}
+		if err == nil && !row.State.Ended() {
+			return false, nil
+		}
 		if err := r.notice(ctx, relay, v, "relay-ended/"+relay.ID, rules.RelayEndedText(relay.Number)); err != nil {
-			return err
+			return false, err
 		}
 		failpoint.At(failpoint.RelayEnding)
 	}
-	return r.shut(ctx, relay, v.person)
+	return true, r.shut(ctx, relay, v.person)
 }
 
 // shut closes the relay of a session that is gone. The entry of an operator's session is its
@@ -169,12 +184,6 @@ func (r *Relay) shut(ctx context.Context, relay store.Relay, person bool) error 
 		return fmt.Errorf("end the session's entry: %w", err)
 	}
 	return nil
-}
-
-// known tells whether people know of the relay: of one whose session was gone when it was
-// opened, its door says so.
-func (r *Relay) known(relay store.Relay) bool {
-	return !relay.TypedAt.IsZero() || r.Now().Sub(relay.OpenedAt) > time.Minute
 }
 
 // latest is the ts of the person's latest line, "" where it cannot be read.

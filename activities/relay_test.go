@@ -291,6 +291,49 @@ func TestTick_HoldsALineAndThoseBehindIt(t *testing.T) {
 	require.Equal(t, []string{typedText("one"), typedText("two")}, w.term.typed[w.op1.Session])
 }
 
+// slow is a terminal that types no line before seen has returned.
+type slow struct {
+	activities.Terminal
+	seen func()
+}
+
+func (s slow) Type(ctx context.Context, l terminal.Live, t terminal.Text) (terminal.Arrival, error) {
+	s.seen()
+	return s.Terminal.Type(ctx, l, t)
+}
+
+// R5, B7: while a line is on its way its thread shows where it goes, and then nothing more.
+func TestTick_ShowsWhereALineGoes(t *testing.T) {
+	w := newWire(t)
+	l := w.types("one")[0]
+	of := func() (texts []string) {
+		for _, s := range w.box.Log(0).Statuses {
+			if s.ThreadTS == l.Root {
+				texts = append(texts, s.Status)
+			}
+		}
+		return texts
+	}
+	w.part.Terminal = slow{w.term, func() {
+		require.Eventually(t, func() bool { return len(of()) > 0 }, time.Minute, time.Millisecond)
+	}}
+	w.ticks()
+	require.Equal(t, []string{"is passing this on to #1 op-fix-login…", ""}, of())
+	require.Equal(t, []string{typedText("one")}, w.term.typed[w.op1.Session])
+}
+
+// R8, R11: a closed relay whose last turn is never seen to end is let go of after a day.
+func TestTick_WaitsForTheEndOfATurnForADayOnly(t *testing.T) {
+	w := newWire(t)
+	w.types("one")
+	w.ticks()
+	w.ahead.Add(int64(25 * time.Hour))
+	require.True(t, w.ticks().Open, "an open relay waits as long as it is open")
+	stop := w.room.says("", "stop")
+	w.decide(store.ConversationDecision{Key: stop.LineKey, Route: []byte(`{"kind":"relay_door"}`), CloseTS: stop.TS})
+	require.False(t, w.ticks().Open)
+}
+
 // L4: what is typed is the line as it is then; a deleted one is not typed.
 func TestTick_TypesTheNewestTextAndNoDeletedLine(t *testing.T) {
 	w := newWire(t)
@@ -398,17 +441,43 @@ func TestTick_WaitsForTheStore(t *testing.T) {
 	require.Equal(t, []string{typedText("one")}, w.term.typed[w.op1.Session])
 }
 
-// Of a session that was gone before its relay was opened, the door alone tells.
-func TestTick_LeavesTheWordToTheDoor(t *testing.T) {
-	w := newWire(t)
-	w.launcher.die(w.op1.Session)
-	l := w.types("one")[0]
-	got, err := w.tick()
-	require.NoError(t, err)
-	require.False(t, got.Open)
-	w.speak()
-	require.Equal(t, []string{"one"}, w.handed)
-	require.Zero(t, w.saidTimes(l.Root, "has ended"))
+// Of a session that was gone before its relay's door was answered, the door alone tells;
+// of one that was promised, and died before anything was typed, the relay does.
+func TestTick_LeavesTheWordToADoorThatIsNotAnswered(t *testing.T) {
+	for _, promised := range []bool{false, true} {
+		w := newWire(t)
+		door := w.room.says("", "work on 1")
+		w.decide(store.ConversationDecision{Key: door.LineKey, Route: []byte(`{"kind":"relay_door"}`), CloseTS: door.TS, Open: &store.Relay{
+			Relay: rules.Relay{ID: door.Channel + "/" + door.TS, Person: door.User, Session: w.op1.Session, Number: w.op1.Number, OpenedTS: door.TS}, Box: "main",
+		}})
+		w.relay.ID = door.Channel + "/" + door.TS
+		w.launcher.die(w.op1.Session)
+		l := w.types("one")[0]
+		got, err := w.tick()
+		require.NoError(t, err)
+		require.True(t, got.Outstanding, "the door may have looked already, and promised")
+		require.Equal(t, []string{"one"}, w.handed, "the line waits for neither")
+		require.Zero(t, w.saidTimes(l.Root, "has ended"))
+		if promised {
+			_, err = w.store.EndLine(t.Context(), "smith", door.LineKey, rules.Answered, "")
+			require.NoError(t, err)
+		} else {
+			refused, err := perform(w.part, w.part.AnswerDoor, activities.DoorInput{
+				Seat: "smith", Thread: rules.Thread{Team: w.room.team, Channel: w.room.channel}, User: door.User,
+				Act: rules.RelayAct{What: rules.RelayOpen, Relay: rules.Relay{ID: w.relay.ID}, Door: rules.Door{Kind: rules.DoorWorkOn, Number: 1}},
+			})
+			require.NoError(t, err)
+			require.True(t, refused.Refused)
+		}
+		got = w.ticks()
+		require.False(t, got.Open)
+		require.False(t, got.Outstanding)
+		want := 0
+		if promised {
+			want = 1
+		}
+		require.Equal(t, want, w.saidTimes(l.Root, "has ended, and the relay to it"))
+	}
 }
 
 // R2: a door that was decided cuts nothing any more, though its own answer is still owed.

@@ -58,6 +58,7 @@ func (r *Relay) typeLine(ctx context.Context, relay store.Relay, v voice, live t
 		return false, nil // it was deleted, or a turn has it
 	}
 	failpoint.At(failpoint.RelayTyping)
+	defer r.showWay(ctx, seat, v, l)()
 	w := briefing{seat: seat, names: map[string]string{}}
 	body := rules.TerminalLine(w.name(ctx, l.From), w.plain(ctx, l.Text))
 	got, typeErr := r.Terminal.Type(ctx, live, terminal.Text{ID: lineID(l.Key), Body: body})
@@ -77,6 +78,25 @@ func (r *Relay) typeLine(ctx context.Context, relay store.Relay, v voice, live t
 		return true, r.sayHeld(ctx, relay, v, l, typeErr)
 	}
 	return false, r.unsure(ctx, relay, v, l, typeErr)
+}
+
+// showWay shows where a line goes until clear is called. It is taken away at once then: while
+// a status stands, nobody can write there.
+func (r *Relay) showWay(ctx context.Context, seat *Seat, v voice, l store.SessionLine) (clear func()) {
+	line, err := r.Ledger.Line(ctx, l.Key)
+	if err != nil {
+		r.Log.Warn("where a line goes could not be shown", "line", l.Key.TS, "error", err)
+		return func() {}
+	}
+	t := line.Thread()
+	status := showStatus(ctx, seat.Slack, t, r.Log)
+	status.set(rules.RelayStatus(v.fact()))
+	return func() {
+		status.end()
+		if err := seat.Slack.ClearStatus(ctx, t.Channel, t.Root); err != nil {
+			r.Log.Warn("a status stands until Slack takes it away", "channel", t.Channel, "thread", t.Root, "error", err)
+		}
+	}
 }
 
 func (r *Relay) end(ctx context.Context, l store.SessionLine, to store.LineState) error {

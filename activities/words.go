@@ -61,6 +61,14 @@ func voiceOfSession(s store.Session) voice {
 	return v
 }
 
+// fact names the session for people.
+func (v voice) fact() rules.SessionFact {
+	if v.person {
+		return rules.SessionFact{Number: v.number, Name: v.slug}
+	}
+	return rules.SessionFact{Number: v.number, Slug: v.slug}
+}
+
 // id names a word of the session for good, whoever brings it.
 func (v voice) id(word string) string {
 	return v.seat + "/" + v.channel + "/" + v.session + "/" + word

@@ -125,3 +125,13 @@ func (s *system) brains(channel string) (out []string) {
 	}
 	return append(out, s.pendingActivities(channel)...)
 }
+
+// busyFor is what is under way all that time: an operator's or a relay's look now and then
+// is over in a moment.
+func (s *system) busyFor(channel string, limit time.Duration) (busy []string) {
+	for deadline := time.Now().Add(limit); ; time.Sleep(100 * time.Millisecond) {
+		if busy = s.busy(channel); len(busy) == 0 || time.Now().After(deadline) {
+			return busy
+		}
+	}
+}

@@ -52,7 +52,9 @@ func operatorPoints() []operatorPoint {
 		{failpoint.BindAdopted, theWorker, starting},
 		{failpoint.OperatorLocked, theLauncher, starting},
 		{failpoint.OperatorRecorded, theLauncher, starting},
+		{failpoint.OperatorChecked, theLauncher, starting},
 		{failpoint.OperatorMade, theLauncher, starting},
+		{failpoint.OperatorTrusted, theLauncher, starting},
 		{failpoint.OperatorSession, theLauncher, starting},
 		{failpoint.OperatorHanded, theLauncher, starting},
 		{failpoint.TaskCollected, theWorker, speaking},
@@ -60,7 +62,11 @@ func operatorPoints() []operatorPoint {
 		{failpoint.TaskOffered, theWorker, speaking},
 		{failpoint.TaskTyping, theWorker, following},
 		{failpoint.TaskTyped, theWorker, following},
+		{failpoint.TypeLoaded, theWorker, following},
+		{failpoint.TypePasted, theWorker, following},
+		{failpoint.TypeEntered, theWorker, following},
 		{failpoint.StopKilled, theWorker, stopping},
+		{failpoint.TaskKilled, theWorker, stopping},
 	}
 }
 
@@ -69,7 +75,7 @@ func telling(p operatorPoint) bool {
 	switch p.Point {
 	case failpoint.BindStarted:
 		return p.victim != theTemporal
-	case failpoint.BindClaimed, failpoint.OperatorSession, failpoint.TaskTyping, failpoint.TaskOffered, failpoint.StopKilled:
+	case failpoint.BindClaimed, failpoint.OperatorSession, failpoint.TaskTyping, failpoint.TypeEntered, failpoint.TaskOffered, failpoint.StopKilled:
 		return true
 	}
 	return false
@@ -159,6 +165,9 @@ func killOperatorAt(t *testing.T, s *system, p operatorPoint) {
 	s.killFor(t, root, p.victim)
 	s.letGo(t, p.Point)
 	switch p.victim {
+	case theDatabase:
+		time.Sleep(away)
+		s.database.Start(t)
 	case theWorker:
 		s.restartWorker(t)
 	case theTemporal:
@@ -218,6 +227,8 @@ func (s *system) killFor(t testing.TB, root string, v victim) {
 		s.Worker.Kill()
 	case theTemporal:
 		s.Stack.Temporal.Kill()
+	case theDatabase:
+		s.database.Kill()
 	case theTmux:
 		pid, err := s.Tmux.Run(t.Context(), nil, "display-message", "-p", "#{pid}")
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"agentsmith/internal/slackbox"
 	"agentsmith/internal/standin"
@@ -101,7 +102,7 @@ func (s *system) audit(channel string) []string {
 	problems = append(problems, v.unanswered(channel, s.excuses)...)
 	problems = append(problems, v.leaked(channel, s.excuses)...)
 	problems = append(problems, v.strangers(channel)...)
-	for _, b := range s.busy(channel) {
+	for _, b := range s.busyFor(channel, 20*time.Second) {
 		problems = append(problems, "still under way: "+b)
 	}
 	if channel == everywhere {

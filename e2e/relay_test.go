@@ -92,6 +92,7 @@ func TestRelay_AConversation(t *testing.T) {
 	m := r.inThread(first, "the first update")
 	require.True(t, strings.HasPrefix(postID(m), "smith/"+r.work.id+"/"+r.op.ID+"/"), "it is the session's word: %s", postID(m))
 	r.carried(first, "the first update")
+	r.showed(first, "is passing this on to #1 op-relayed…")
 
 	second := r.reply("ana", first, "go on [[say the second update]]")
 	r.inThread(first, "the second update")
@@ -117,4 +118,18 @@ func (r *relayed) alive(op terminal.Live) []terminal.Live {
 	all, err := r.Tmux.Sessions(r.t.Context())
 	require.NoError(r.t, err)
 	return slices.DeleteFunc(all, func(l terminal.Live) bool { return l.ID != op.ID })
+}
+
+// showed makes sure that a thread's status was text, and is nothing now.
+func (r *relayed) showed(root, text string) {
+	r.t.Helper()
+	wait(r.t, fmt.Sprintf("for the status %q and its end", text), func() (bool, string) {
+		var got []string
+		for _, st := range r.Slack.Log(0).Statuses {
+			if st.ThreadTS == root {
+				got = append(got, st.Status)
+			}
+		}
+		return len(got) > 1 && got[0] == text && got[len(got)-1] == "", fmt.Sprintf("%q", got)
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"agentsmith/internal/stack"
+	"agentsmith/internal/store/storetest"
 )
 
 // secrets are what must stand in no log and no history (X3).
@@ -22,6 +23,9 @@ func (s *system) secrets() (out [][]byte) {
 	}
 	for _, u := range s.Slack.State().Users {
 		out = append(out, []byte(u.Token))
+	}
+	if s.database != nil {
+		out = append(out, []byte(storetest.PostgresPassword))
 	}
 	return append(out, []byte("local-model-needs-no-key"), []byte("local-github-token"), []byte("local-github-webhook-secret"))
 }

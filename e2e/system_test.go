@@ -19,6 +19,7 @@ import (
 
 	"agentsmith/internal/stack"
 	"agentsmith/internal/standin"
+	"agentsmith/internal/store/storetest"
 	"agentsmith/workflows"
 )
 
@@ -37,6 +38,8 @@ type system struct {
 	excuses        *excuses
 	// deaf: its envelopes wait for a socket that will not come.
 	deaf bool
+	// database is the PostgreSQL server of a system that has one.
+	database *storetest.Postgres
 }
 
 // settings change what a system starts with.

@@ -30,6 +30,9 @@ func RelayOpenedText(s SessionFact) string {
 		EscapeText(s.Called()), where)
 }
 
+// RelayStatus is shown while a line is on its way into a session: where it goes (R5, B7).
+func RelayStatus(s SessionFact) string { return "is passing this on to " + s.Called() + "…" }
+
 // RelayClosedText says that the lines are Smith's again (R6).
 func RelayClosedText(number int) string {
 	return fmt.Sprintf("The relay to #%d is closed: your lines are mine again. What it says to lines that it already has still comes here.", number)
