@@ -38,6 +38,8 @@ type Launch struct {
 	Repo   string
 	// Brief is what the operator is to do.
 	Brief string
+	// Asked is the ts of the newest line in it.
+	Asked string
 }
 
 // Launched is what the launcher answers.
@@ -118,6 +120,9 @@ func (s *StartOperator) args(l Launch) []string {
 	if l.Repo != "" {
 		args = append(args, "--repo="+l.Repo)
 	}
+	if l.Asked != "" {
+		args = append(args, "--asked="+l.Asked)
+	}
 	return args
 }
 
@@ -158,7 +163,7 @@ func (s *StartOperator) run(ctx context.Context, args []string, brief string) (L
 	if l := got.Live; l != nil {
 		got.Operator = rules.Operator{
 			Slug: l.Slug, Repo: l.Repo, Seat: l.Seat, Thread: l.Thread, Session: l.ID,
-			Worktree: l.Worktree, Branch: l.Branch, Attach: l.Attach,
+			Worktree: l.Worktree, Branch: l.Branch, Attach: l.Attach, Asked: l.Asked,
 		}
 	}
 	return got.Launched, nil

@@ -320,7 +320,7 @@ func (o *Operator) spawn(ctx context.Context, in BindInput, c store.Claim, ask s
 	}
 	got, err := o.Launcher.Start(ctx, Launch{
 		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: c.Slug, Repo: c.Repo,
-		Brief: rules.OperatorBrief(ask, o.Link(in.Turn.Seat, in.Turn.Thread)),
+		Brief: rules.OperatorBrief(ask, o.Link(in.Turn.Seat, in.Turn.Thread)), Asked: newest(in.Turn.Lines),
 	})
 	failpoint.At(failpoint.BindStarted)
 	free := context.WithoutCancel(ctx)
@@ -347,6 +347,14 @@ func (o *Operator) spawn(ctx context.Context, in BindInput, c store.Claim, ask s
 	}
 	o.giveUp(free, in, c)
 	return o.gap(in, rules.DispUnbound, rules.GapLauncher, fmt.Errorf("the launcher said %q", got.Outcome))
+}
+
+// newest is the ts of the newest of the lines.
+func newest(lines []TurnLine) (ts string) {
+	for _, l := range lines {
+		ts = rules.NewerTS(ts, l.Line.TS)
+	}
+	return ts
 }
 
 // giveUp gives up a claim whose operator did not start. One that was bound before keeps its

@@ -300,7 +300,7 @@ func (l *launches) run(ask activities.Launch) rules.Operator {
 	defer l.mu.Unlock()
 	op := rules.Operator{
 		Slug: ask.Slug, Repo: ask.Repo, Seat: ask.Seat, Thread: ask.Thread, Session: uuid.NewString(),
-		Worktree: "/srv/worktrees/" + ask.Slug, Branch: rules.BranchOf(ask.Slug), Attach: "tmux attach -t =" + rules.OperatorName(ask.Slug),
+		Asked: ask.Asked, Worktree: "/srv/worktrees/" + ask.Slug, Branch: rules.BranchOf(ask.Slug), Attach: "tmux attach -t =" + rules.OperatorName(ask.Slug),
 	}
 	l.running = append(l.running, op)
 	return op

@@ -10,8 +10,8 @@ import (
 )
 
 // passOn has the lines of people typed into the session of the thread's operator (O11).
-// They are on record before the agent runs; the task types them. Those that started the
-// operator stand in its brief. gone: the thread is that operator's no longer.
+// They are on record before the agent runs; the task types them. Those that stand in
+// the operator's brief it has. gone: the thread is that operator's no longer.
 func (a *Agent) passOn(ctx context.Context, seat *Seat, in RunAgentInput, lines []rules.Line) (gone bool, err error) {
 	if in.Operator == nil || in.Disposition == rules.DispSpawned {
 		return false, nil
@@ -31,7 +31,7 @@ func (a *Agent) passOn(ctx context.Context, seat *Seat, in RunAgentInput, lines 
 	w := briefing{agent: a, seat: seat, names: map[string]string{}}
 	var queue []store.SessionLine
 	for _, l := range lines {
-		if authors[l.TS] == rules.Person {
+		if authors[l.TS] == rules.Person && rules.CompareTS(l.TS, op.Asked) > 0 {
 			queue = append(queue, store.SessionLine{
 				Session: op.Session, Key: l.LineKey, Seat: in.Turn.Seat, From: l.User,
 				Text: rules.TerminalLine(w.name(ctx, l.User), w.plain(ctx, l.Text)),

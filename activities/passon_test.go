@@ -23,6 +23,17 @@ func (e *endings) QueueLines(ctx context.Context, session string, lines []store.
 	return e.Store.QueueLines(ctx, session, lines)
 }
 
+// agentWith is a workshop beside the desk.
+func (d *desk) agentWith(l activities.AgentLedger) *workshop {
+	w := &workshop{room: d.room, kills: &killed{}, stop: make(chan struct{}), ctx: d.t.Context()}
+	w.agent = &activities.Agent{
+		Seats: w.seats, Ledger: l, Runner: says("I say"), Kill: w.kills.kill, Places: activities.NewPlaces(2), Dirs: w.dirs,
+		Box: "main", DailyCostUSD: 50, MaxOutput: 1 << 20, Now: d.task.Now, Log: w.poster.Log, Tasks: d.door,
+	}
+	d.t.Cleanup(func() { activities.Finish(w.agent) })
+	return w
+}
+
 // O11: a line of a thread whose task ends right now is either told of by the task or the
 // brain's alone. It never waits for a session that is over.
 func TestRunAgent_NoLineWaitsForATaskThatEnds(t *testing.T) {
@@ -42,12 +53,7 @@ func TestRunAgent_NoLineWaitsForATaskThatEnds(t *testing.T) {
 			d := newDesk(t)
 			e := &endings{Store: d.store, before: func() {}, after: func() {}}
 			c.ends(d, e)
-			w := &workshop{room: d.room, kills: &killed{}, stop: make(chan struct{}), ctx: t.Context()}
-			w.agent = &activities.Agent{
-				Seats: w.seats, Ledger: e, Runner: says("I say"), Kill: w.kills.kill, Places: activities.NewPlaces(2), Dirs: w.dirs,
-				Box: "main", DailyCostUSD: 50, MaxOutput: 1 << 20, Now: d.task.Now, Log: w.poster.Log, Tasks: d.door,
-			}
-			t.Cleanup(func() { activities.Finish(w.agent) })
+			w := d.agentWith(e)
 			line := d.room.says(d.first.Root, "and the logout")
 			in := input(turn(line))
 			in.Operator = &d.op1
@@ -59,6 +65,20 @@ func TestRunAgent_NoLineWaitsForATaskThatEnds(t *testing.T) {
 			d.requireStanding(d.first.Root, c.said...)
 		})
 	}
+}
+
+// O11: what stands in the operator's brief is not typed into it as well, however late its
+// thread learns that it runs.
+func TestRunAgent_ALineOfTheBriefIsNotTypedToo(t *testing.T) {
+	d := newDesk(t)
+	require.Equal(t, d.first.TS, d.op1.Asked)
+	w := d.agentWith(d.store)
+	later := d.room.says(d.first.Root, "and the logout")
+	in := input(turn(d.first, later))
+	in.Operator, in.Disposition = &d.op1, rules.DispBound
+	_, err := w.run(in)
+	require.NoError(t, err)
+	require.Equal(t, []string{"queued " + rules.TerminalLine("ana", "and the logout")}, d.waiting(d.op1))
 }
 
 // Lines that a task tells of, and that came after it told of others, are told of too.

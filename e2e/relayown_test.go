@@ -130,6 +130,25 @@ func TestRelay_APersonsOwnSession(t *testing.T) {
 	require.Empty(t, r.brainRuns(line), "no agent of Smith's ran for it (R5)")
 	s.excuses.add(dm, line, "carried by a relay")
 
+	// A dialog is the person's to answer: the next line waits, which is said, and answers nothing (R10).
+	asks := r.say("ana", `[[tool Bash {"command":"touch made"}]] [[say I was let]]`)
+	wait(t, "for the permission dialog", func() (bool, string) {
+		s := d.screen()
+		return strings.Contains(s, "Do you want to proceed?"), s
+	})
+	held := r.say("ana", "yes [[say then on with it]]")
+	r.inThread(held, "waits to be typed into #1: a question or another screen is open")
+	require.NoFileExists(t, filepath.Join(d.dir, "made"))
+	require.Contains(t, d.screen(), "Do you want to proceed?")
+	_, err = d.tmux.Run(t.Context(), nil, "send-keys", "-t", "=desk:", "Escape")
+	require.NoError(t, err)
+	r.inThread(held, "then on with it")
+	require.Len(t, s.ownPrompts("then on with it"), 1)
+	require.NoFileExists(t, filepath.Join(d.dir, "made"))
+	for _, ts := range []string{asks, held} {
+		s.excuses.add(dm, ts, "carried by a relay")
+	}
+
 	require.Contains(t, r.inThread(r.say("ana", "stop"), "closed").Text, "The relay to #1 is closed")
 	mine := r.say("ana", "and you? [[say all is well]]")
 	require.Contains(t, r.answer("smith", mine).Text, "all is well")

@@ -135,6 +135,8 @@ type Operator struct {
 	Branch   string `json:"branch,omitempty"`
 	// Attach is the command that shows the session to a person on its box.
 	Attach string `json:"attach,omitempty"`
+	// Asked is the ts of the newest line in its brief: no line up to there is typed into it.
+	Asked string `json:"asked,omitempty"`
 }
 
 // OperatorName is the tmux session's name of an operator.

@@ -42,6 +42,7 @@ type flags struct {
 	Slug      string `help:"The task's name; the session is op-SLUG."`
 	Repo      string `help:"The checkout to work in, by its exact name. There is no default."`
 	BriefFile string `help:"A file with what is to be done; - is the standard input." default:"-"`
+	Asked     string `help:"The ts of the newest line that the brief quotes."`
 	Check     bool   `help:"Only say whether an operator may be started."`
 	Register  bool   `help:"Register a tmux session of your own, the one that this runs in or --session."`
 	Session   string `help:"With --register: the session's exact name."`

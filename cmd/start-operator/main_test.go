@@ -48,7 +48,7 @@ func TestStartOperator_PrintsOneJSONObject(t *testing.T) {
 	require.Empty(t, r.names(t), "--check starts nothing (O7)")
 	require.NoDirExists(t, filepath.Join(r.dir, "data"))
 
-	s = r.call(t, "Mend it.", r.flags("foo", thread(1), "--repo", "shop")...)
+	s = r.call(t, "Mend it.", r.flags("foo", thread(1), "--repo", "shop", "--asked", "1712345678.000100")...)
 	require.Equal(t, 0, s.code, s.errs)
 	a := s.answer(t)
 	require.Equal(t, "started", a.Outcome)
@@ -66,6 +66,7 @@ func TestStartOperator_PrintsOneJSONObject(t *testing.T) {
 		require.Equal(t, "exists", again.Outcome)
 		require.True(t, again.ThisThread, "to be taken up again, never started anew")
 		require.Equal(t, a.Operator.ID, again.Operator.ID)
+		require.Equal(t, "1712345678.000100", again.Operator.Asked, "what it was asked is the session's to know")
 
 		s = r.call(t, "Mend it.", r.flags("foo", thread(2), more...)...)
 		require.Equal(t, 3, s.code, s.errs)
@@ -128,6 +129,8 @@ func TestStartOperator_RefusesWrongFlagsWithTwo(t *testing.T) {
 			require.True(t, strings.HasPrefix(s.errs, "start-operator: "), s.errs)
 		})
 	}
+	s := r.call(t, "x", r.flags("foo", thread(1), "--repo", "shop", "--asked", "x")...)
+	require.Equal(t, said{2, "", "start-operator: \"x\" is no ts of a line\n"}, s)
 	require.Empty(t, r.names(t))
 }
 

@@ -48,7 +48,7 @@ func request(cfg *config.Config, f flags, brief string) (terminal.StartRequest, 
 		model = seat.Model
 	}
 	return terminal.StartRequest{
-		Tmux: tmux(cfg), Seat: f.Seat, Slug: f.Slug, Thread: f.thread(), Repo: f.Repo, Checkouts: cfg.Checkouts(), Brief: brief,
+		Tmux: tmux(cfg), Seat: f.Seat, Slug: f.Slug, Thread: f.thread(), Repo: f.Repo, Checkouts: cfg.Checkouts(), Brief: brief, Asked: f.Asked,
 		Dir: filepath.Join(cfg.DataDir, "operators"), Outbox: filepath.Join(cfg.DataDir, "outbox"),
 		Limit: cfg.Operators.Limit, Self: self,
 		Agent: terminal.Agent{

@@ -98,6 +98,8 @@ func (req *StartRequest) check() error {
 		return &UsageError{fmt.Sprintf("%q is no name of a seat", clip(req.Seat, 60))}
 	case req.Repo == "":
 		return &UsageError{"no repo is named, and there is no default"}
+	case req.Asked != "" && !rules.ValidTS(req.Asked):
+		return &UsageError{fmt.Sprintf("%q is no ts of a line", clip(req.Asked, 60))}
 	case strings.TrimSpace(plain(req.Brief)) == "":
 		return &UsageError{"the brief is empty"}
 	case len(req.Brief) > MaxBrief:

@@ -23,6 +23,7 @@ const (
 	EnvRepo     = "SMITH_REPO"
 	EnvWorktree = "SMITH_WORKTREE"
 	EnvBranch   = "SMITH_BRANCH"
+	EnvAsked    = "SMITH_ASKED"  // the ts of the newest line in its brief
 	EnvOutbox   = "SMITH_OUTBOX" // the folder of all outboxes
 )
 
@@ -47,6 +48,8 @@ type Live struct {
 	Branch   string       `json:"branch,omitempty"`
 	Outbox   string       `json:"outbox,omitempty"`
 	Thread   rules.Thread `json:"thread,omitzero"`
+	// Asked is the ts of the newest line that its brief quotes.
+	Asked string `json:"asked,omitempty"`
 	// PanePID is the process that the session was started with, Command the name of
 	// what is in the foreground.
 	PanePID int       `json:"pane_pid,omitempty"`
@@ -173,7 +176,7 @@ func parseLive(row string) (Live, error) {
 func (s *Live) readEnv(env string) {
 	fields := map[string]*string{
 		EnvSession: &s.ID, EnvSeat: &s.Seat, EnvSlug: &s.Slug, EnvRepo: &s.Repo, EnvWorktree: &s.Worktree, EnvBranch: &s.Branch,
-		EnvOutbox: &s.Outbox, EnvTeam: &s.Thread.Team, EnvChannel: &s.Thread.Channel, EnvRoot: &s.Thread.Root,
+		EnvOutbox: &s.Outbox, EnvAsked: &s.Asked, EnvTeam: &s.Thread.Team, EnvChannel: &s.Thread.Channel, EnvRoot: &s.Thread.Root,
 	}
 	for row := range strings.Lines(env) {
 		name, value, ok := strings.Cut(strings.TrimRight(row, "\n"), "=")

@@ -29,6 +29,8 @@ type StartRequest struct {
 	Checkouts []rules.Checkout
 	// Brief is the task, at most MaxBrief bytes. People wrote in it (X2).
 	Brief string
+	// Asked is the ts of the newest line that Brief quotes, "" where it quotes none.
+	Asked string
 	// Dir holds the operators' worktrees and locks; Outbox the outboxes of all sessions.
 	Dir, Outbox string
 	Agent       Agent
@@ -230,7 +232,7 @@ func (req StartRequest) room(ctx context.Context) error {
 func (req StartRequest) marks(id string, rec record) []string {
 	return []string{
 		EnvSession + "=" + id, EnvSeat + "=" + req.Seat, EnvTeam + "=" + req.Thread.Team, EnvChannel + "=" + req.Thread.Channel,
-		EnvRoot + "=" + req.Thread.Root, EnvSlug + "=" + req.Slug, EnvRepo + "=" + rec.Repo,
+		EnvRoot + "=" + req.Thread.Root, EnvSlug + "=" + req.Slug, EnvAsked + "=" + req.Asked, EnvRepo + "=" + rec.Repo,
 		EnvWorktree + "=" + rec.Worktree, EnvBranch + "=" + rec.Branch, EnvOutbox + "=" + req.Outbox,
 	}
 }
