@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -110,11 +111,19 @@ func TestO10_AWeekOfTicksHasABoundedHistory(t *testing.T) {
 		Settings: workflows.TaskSettings{Box: "main", Poll: time.Hour, Tick: time.Millisecond, GiveUp: time.Hour},
 	})
 	require.NoError(t, err)
+	wake := func() {
+		t.Helper()
+		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.SignalOperatorTask, workflows.TaskTrigger{Kind: workflows.TaskWake}))
+	}
+	for n := range int64(20) { // at any moment, that of continuing as new among them
+		reach(ticks / 2 * n / 20)
+		wake()
+	}
 	reach(ticks / 2)
 	stop(workers)
 	seen := f.looks.Load()
 	for range 5 {
-		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.SignalOperatorTask, workflows.TaskTrigger{Kind: workflows.TaskWake}))
+		wake()
 	}
 	workers = work()
 	defer func() { stop(workers) }()
@@ -135,5 +144,31 @@ func TestO10_AWeekOfTicksHasABoundedHistory(t *testing.T) {
 		require.Less(t, longest, suggested+200, "no run is longer than what the server suggests, and a task or two")
 		return runs >= 4
 	}, time.Minute, time.Second, "it continued as new")
-	t.Logf("%d looks in %d runs", f.looks.Load(), runs)
+	t.Logf("%d looks in %d runs, woken %d times", f.looks.Load(), runs, requireWakesSeen(t, c, id))
+}
+
+// requireWakesSeen wants a look, or a next run, which begins with one, behind every signal
+// of a workflow, and returns how many signals there were.
+func requireWakesSeen(t *testing.T, c client.Client, id string) (wakes int) {
+	t.Helper()
+	list, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: "WorkflowId = '" + id + "'"})
+	require.NoError(t, err)
+	for _, e := range list.GetExecutions() {
+		waits := false
+		iter := c.GetWorkflowHistory(t.Context(), id, e.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for iter.HasNext() {
+			event, err := iter.Next()
+			require.NoError(t, err)
+			switch event.GetEventType() {
+			case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+				waits = true
+				wakes++
+			case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+				waits = false
+			}
+		}
+		require.False(t, waits, "a wake of run %s was not seen", e.GetExecution().GetRunId())
+	}
+	require.GreaterOrEqual(t, wakes, 25)
+	return wakes
 }
