@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/activity"
+
 	"agentsmith/internal/failpoint"
 	"agentsmith/internal/store"
 	"agentsmith/internal/terminal"
@@ -467,7 +469,7 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 	}
 	running := live.Outcome == LaunchExists && live.ThisThread
 	if !running && c.Session == "" {
-		return StopOperatorResult{}, nil
+		return o.endedBefore(ctx), nil
 	}
 	op := rules.Operator{
 		Number: c.Number, Slug: c.Slug, Repo: c.Repo, Box: c.Box, Seat: in.Seat, Thread: in.Thread,
@@ -479,6 +481,8 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 		}
 		op.Box = o.Box
 	}
+	// What an attempt ends, a repeat tells of: its task may have freed the thread by then.
+	activity.RecordHeartbeat(ctx, op)
 	// First: whoever sees that the session is gone must know that it was stopped.
 	if err := o.Ledger.EndSession(ctx, op.Session); err != nil {
 		return StopOperatorResult{}, fmt.Errorf("end the session's entry: %w", err)
@@ -503,6 +507,15 @@ func (o *Operator) StopOperator(ctx context.Context, in StopOperatorInput) (Stop
 		return StopOperatorResult{}, fmt.Errorf("free the thread: %w", err)
 	}
 	return StopOperatorResult{Operator: &op, Elsewhere: op.Box != o.Box}, nil
+}
+
+// endedBefore is what an earlier attempt of this stop has ended, nothing where there was none.
+func (o *Operator) endedBefore(ctx context.Context) StopOperatorResult {
+	var op rules.Operator
+	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &op) != nil {
+		return StopOperatorResult{}
+	}
+	return StopOperatorResult{Operator: &op, Elsewhere: op.Box != o.Box}
 }
 
 // reopen has an operator that could not be ended among the sessions again.

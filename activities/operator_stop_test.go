@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
 
 	"agentsmith/activities"
 	"agentsmith/internal/store"
@@ -155,4 +159,46 @@ func TestStopOperator_WhatCannotBeEndedStaysASession(t *testing.T) {
 	_, err = b.stop(line)
 	require.NoError(t, err)
 	require.Empty(t, b.launcher.live())
+}
+
+// A repeat says what the attempt before it has ended, though the task freed the thread
+// meanwhile; and a stop that found nothing to end says that.
+func TestStopOperator_ARepeatTellsOfWhatWasEnded(t *testing.T) {
+	d := newDesk(t)
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(sdklog.NewStructuredLogger(discard()))
+	var beaten *rules.Operator
+	stop := func() (activities.StopOperatorResult, error) {
+		env := suite.NewTestActivityEnvironment()
+		env.RegisterActivity(d.op)
+		if beaten != nil {
+			env.SetHeartbeatDetails(*beaten)
+		}
+		env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
+			beaten = &rules.Operator{}
+			require.NoError(t, details.Get(beaten))
+		})
+		var out activities.StopOperatorResult
+		v, err := env.ExecuteActivity(d.op.StopOperator, activities.StopOperatorInput{Seat: "smith", Thread: d.first.Thread(), EventTS: "9.000001"})
+		if err == nil {
+			err = v.Get(&out)
+		}
+		return out, err
+	}
+	d.ledger.breaks("EndClaim", errStore)
+	_, err := stop()
+	require.ErrorContains(t, err, errStore.Error())
+	require.NotNil(t, beaten)
+	d.ledger.breaks("EndClaim", nil)
+	require.NoError(t, d.finish(d.op1, rules.OverStopped, rules.PhaseFacts{}))
+	got, err := stop()
+	require.NoError(t, err)
+	require.NotNil(t, got.Operator)
+	require.Equal(t, d.op1.Number, got.Operator.Number)
+	require.False(t, got.Elsewhere)
+
+	beaten = nil
+	got, err = stop()
+	require.NoError(t, err)
+	require.Nil(t, got.Operator)
 }
