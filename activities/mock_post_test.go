@@ -211,6 +211,21 @@ func (mr *MockPostLedgerMockRecorder) KeepFileID(ctx, id, part, name, fileID any
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "KeepFileID", reflect.TypeOf((*MockPostLedger)(nil).KeepFileID), ctx, id, part, name, fileID)
 }
 
+// NextDeposit mocks base method.
+func (m *MockPostLedger) NextDeposit(ctx context.Context, session string) (store.Deposit, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "NextDeposit", ctx, session)
+	ret0, _ := ret[0].(store.Deposit)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// NextDeposit indicates an expected call of NextDeposit.
+func (mr *MockPostLedgerMockRecorder) NextDeposit(ctx, session any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "NextDeposit", reflect.TypeOf((*MockPostLedger)(nil).NextDeposit), ctx, session)
+}
+
 // OpenLines mocks base method.
 func (m *MockPostLedger) OpenLines(ctx context.Context, turnID, seat string, keys []rules.LineKey) ([]rules.LineKey, error) {
 	m.ctrl.T.Helper()

@@ -56,6 +56,7 @@ type PostLedger interface {
 	ConfirmFile(ctx context.Context, id, fileID string) error
 	Deposit(ctx context.Context, id string) (store.Deposit, error)
 	DeliverDeposit(ctx context.Context, id, ts string) error
+	NextDeposit(ctx context.Context, session string) (store.Deposit, error)
 }
 
 // Post says what is to be said, exactly once as the reader sees it, then writes the
@@ -126,6 +127,11 @@ func (p *Poster) delivered(ctx context.Context, in PostInput, ts string) error {
 	}
 	if err := p.Ledger.DeliverDeposit(ctx, in.Deposit.ID, ts); err != nil {
 		return fmt.Errorf("note that a word is delivered: %w", err)
+	}
+	if in.Deposit.Relayed {
+		if _, err := p.Ledger.NextDeposit(ctx, in.Deposit.Session); errors.Is(err, store.ErrNotFound) {
+			return nil // no next one: that is two billable actions less for a relayed word
+		}
 	}
 	if err := p.Tasks.Wake(ctx, in.Turn.Seat, in.Deposit.Slug); err != nil {
 		p.log(in).Warn("the next word waits for a tick", "slug", in.Deposit.Slug, "error", err)

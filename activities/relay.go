@@ -33,6 +33,10 @@ type Relay struct {
 	mu sync.Mutex
 	// offered is when a word was offered last.
 	offered map[string]time.Time
+	naming  sync.Mutex
+	// names are those of people, by seat, as they were named since.
+	names map[string]map[string]string
+	named time.Time
 }
 
 // RelayLedger is what Relay needs of the store.

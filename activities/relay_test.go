@@ -184,6 +184,20 @@ func TestTick_TypesOnceAndBringsTheWordBackWhereverItCrashes(t *testing.T) {
 	}
 }
 
+// R8: a relayed word is no business of the operator's task, unless another one waits behind it.
+func TestTick_ARelayedWordWakesNoTask(t *testing.T) {
+	w := newWire(t)
+	w.types("one")
+	w.ticks()
+	w.say(w.op1, outbox.Say, "a word")
+	w.ticks()
+	require.Empty(t, w.door.woken)
+	w.say(w.op1, outbox.Say, "and")
+	w.say(w.op1, outbox.Say, "another")
+	w.ticks()
+	require.Len(t, w.door.woken, 1)
+}
+
 // R9: what a session that died had not taken is the brain's, once; the relay is closed and
 // the person told once, wherever the worker dies.
 func TestTick_HandsBackWhatADeadSessionHadNotTaken(t *testing.T) {

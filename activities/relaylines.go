@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"time"
 
 	"agentsmith/internal/failpoint"
 	"agentsmith/internal/store"
@@ -59,8 +61,7 @@ func (r *Relay) typeLine(ctx context.Context, relay store.Relay, v voice, live t
 	}
 	failpoint.At(failpoint.RelayTyping)
 	defer r.showWay(ctx, seat, v, l)()
-	w := briefing{seat: seat, names: map[string]string{}}
-	body := rules.TerminalLine(w.name(ctx, l.From), w.plain(ctx, l.Text))
+	body := r.terminalLine(ctx, seat, l)
 	got, typeErr := r.Terminal.Type(ctx, live, terminal.Text{ID: lineID(l.Key), Body: body})
 	failpoint.At(failpoint.RelayTyped)
 	switch {
@@ -78,6 +79,26 @@ func (r *Relay) typeLine(ctx context.Context, relay store.Relay, v voice, live t
 		return true, r.sayHeld(ctx, relay, v, l, typeErr)
 	}
 	return false, r.unsure(ctx, relay, v, l, typeErr)
+}
+
+// namesKept is how long the names of people are taken for known: Slack takes as long to tell
+// one as all the rest of typing a line takes.
+const namesKept = 10 * time.Minute
+
+// terminalLine is a line as it is typed.
+func (r *Relay) terminalLine(ctx context.Context, seat *Seat, l store.SessionLine) string {
+	r.naming.Lock()
+	defer r.naming.Unlock()
+	if r.Now().Sub(r.named) > namesKept {
+		r.names, r.named = map[string]map[string]string{}, r.Now()
+	}
+	if r.names[seat.Name] == nil {
+		r.names[seat.Name] = map[string]string{}
+	}
+	w := briefing{seat: seat, names: r.names[seat.Name]}
+	body := rules.TerminalLine(w.name(ctx, l.From), w.plain(ctx, l.Text))
+	maps.DeleteFunc(w.names, func(_, name string) bool { return name == "" }) // asked again
+	return body
 }
 
 // showWay shows where a line goes until clear is called. It is taken away at once then: while

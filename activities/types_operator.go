@@ -57,6 +57,8 @@ type DepositInput struct {
 	Ref  bool   `json:"ref,omitempty"`
 	// Person: it is a person's own session, and Slug its name.
 	Person bool `json:"person,omitempty"`
+	// Relayed: it is not spoken in the session's own thread, so that its task has no part in it.
+	Relayed bool `json:"relayed,omitempty"`
 }
 
 // ObserveInput asks what became of an operator's work (O10).

@@ -234,7 +234,7 @@ func (s speech) conversation(ctx context.Context, r store.Relay) (audience, erro
 // send offers a word to its owner.
 func (s speech) send(ctx context.Context, v voice, d store.Deposit) error {
 	failpoint.At(failpoint.TaskOffering)
-	in := DepositInput{ID: d.ID, Session: v.session, Slug: v.slug, Number: v.number, Kind: d.Kind, Text: d.Text, Person: v.person}
+	in := DepositInput{ID: d.ID, Session: v.session, Slug: v.slug, Number: v.number, Kind: d.Kind, Text: d.Text, Person: v.person, Relayed: d.Owner != v.thread}
 	if len(in.Text) > rules.InlineText {
 		in.Text, in.Ref = "", true
 	}

@@ -34,6 +34,17 @@ func report(name string, product, floor float64) {
 	_ = json.NewEncoder(os.Stdout).Encode(r)
 }
 
+// reportNamed prints what a count is made of.
+func reportNamed(name string, before, after map[string]float64) {
+	grown := map[string]float64{}
+	for k, n := range after {
+		if d := n - before[k]; d > 0 {
+			grown[k] = d
+		}
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"name": name, "each": grown})
+}
+
 func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 // percentile of durations, in milliseconds.
@@ -106,18 +117,28 @@ func (c *clock) of(ctx context.Context, name string) (moments, error) {
 	}
 }
 
-// actions reads the server's own count of billable actions.
+// actions is the server's own count of billable actions.
 func actions(ctx context.Context, metrics string) (float64, error) {
+	all, err := billed(ctx, metrics)
+	total := 0.0
+	for _, n := range all {
+		total += n
+	}
+	return total, err
+}
+
+// billed reads the server's own counts of billable actions, by their names.
+func billed(ctx context.Context, metrics string) (map[string]float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+metrics+"/metrics", nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("read the server's metrics: %w", err)
+		return nil, fmt.Errorf("read the server's metrics: %w", err)
 	}
 	defer resp.Body.Close()
-	total, seen := 0.0, false
+	all := map[string]float64{}
 	rows := bufio.NewScanner(resp.Body)
 	rows.Buffer(nil, 1<<20)
 	for rows.Scan() {
@@ -127,14 +148,16 @@ func actions(ctx context.Context, metrics string) (float64, error) {
 		}
 		v, err := strconv.ParseFloat(row[strings.LastIndexByte(row, ' ')+1:], 64)
 		if err != nil {
-			return 0, fmt.Errorf("read the server's metrics: %w", err)
+			return nil, fmt.Errorf("read the server's metrics: %w", err)
 		}
-		total, seen = total+v, true
+		_, name, _ := strings.Cut(row, `action_type="`)
+		name, _, _ = strings.Cut(name, `"`)
+		all[name] += v
 	}
-	if !seen {
-		return 0, errors.New("the server's metrics do not count actions")
+	if len(all) == 0 {
+		return nil, errors.New("the server's metrics do not count actions")
 	}
-	return total, rows.Err()
+	return all, rows.Err()
 }
 
 // residentKiB is a process's resident memory.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
 	"agentsmith/internal/outbox"
@@ -131,6 +132,7 @@ func (d *conversation) shown(ctx context.Context, l terminal.Live, text string) 
 		if strings.Contains(screen, text) {
 			return time.Now(), nil
 		}
+		time.Sleep(2 * time.Millisecond) // tmux serves one at a time
 	}
 }
 
@@ -229,6 +231,10 @@ func (d *conversation) toFloor(ctx context.Context, l floorLine) error {
 // cost counts the actions of a relayed line with its word back, beside the floor's two
 // turns, and of an hour with an open relay and nothing under way.
 func (d *conversation) cost(ctx context.Context) error {
+	before, err := billed(ctx, d.Temporal.Metrics)
+	if err != nil {
+		return err
+	}
 	relayed, err := d.spent(ctx, func() (string, error) {
 		since := d.Slack.Log(0).Next
 		if _, _, err := d.types(ctx); err != nil {
@@ -239,6 +245,11 @@ func (d *conversation) cost(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	after, err := billed(ctx, d.Temporal.Metrics)
+	if err != nil {
+		return err
+	}
+	reportNamed("relayed-line-and-word-actions-named", before, after)
 	under, err := d.root()
 	if err != nil {
 		return err
@@ -276,36 +287,27 @@ func (d *conversation) tickCost(ctx context.Context) (float64, error) {
 		Seat: seat, Team: d.Slack.State().Team.ID, Channel: d.channel, Boxes: []string{"main"},
 		Settings: workflows.TickSettings{Fast: workflows.FastTick, Slow: 100 * time.Millisecond},
 	}
-	before, err := actions(ctx, d.Temporal.Metrics)
+	run, err := d.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.RelayTickType, in)
 	if err != nil {
-		return 0, err
-	}
-	if _, err := d.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: workflows.TaskQueue}, workflows.RelayTickType, in); err != nil {
 		return 0, fmt.Errorf("start a fast tick: %w", err)
 	}
-	looks := 0
-	for looks < ticks {
-		v, err := d.client.QueryWorkflow(ctx, id, "", workflows.QueryRelay)
+	looks, billed := 0, 0
+	iter := d.client.GetWorkflowHistory(ctx, id, run.GetRunID(), true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for looks < ticks && iter.HasNext() {
+		e, err := iter.Next()
 		if err != nil {
-			return 0, fmt.Errorf("query the tick: %w", err)
+			return 0, fmt.Errorf("read the tick's history: %w", err)
 		}
-		var view workflows.TickView
-		if err := v.Get(&view); err != nil {
-			return 0, fmt.Errorf("query the tick: %w", err)
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+			looks++
+			billed++
+		case enumspb.EVENT_TYPE_TIMER_STARTED, enumspb.EVENT_TYPE_MARKER_RECORDED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+			billed++
 		}
-		looks = view.Looks
-		select {
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	after, err := actions(ctx, d.Temporal.Metrics)
-	if err != nil {
-		return 0, err
 	}
 	if err := d.client.TerminateWorkflow(ctx, id, "", "bench"); err != nil {
 		return 0, fmt.Errorf("end the fast tick: %w", err)
 	}
-	return (after - before) / float64(looks), nil
+	return float64(billed) / float64(looks), nil
 }

@@ -27,6 +27,8 @@ type terminals struct {
 	// others are the sockets of the people's sessions, as they were read at that time.
 	others []string
 	read   time.Time
+	// found are sessions as they were found last, by their identities.
+	found map[string]terminal.Live
 }
 
 // registry is where the sessions of people stand.
@@ -41,7 +43,7 @@ func newTerminals(cfg *config.Config, r registry, logger *slog.Logger) *terminal
 	return &terminals{
 		tmux:   terminal.Tmux{Command: cfg.Operators.Tmux, Socket: cfg.Operators.Socket},
 		outbox: outboxOf(cfg, logger).Dir, command: filepath.Base(cfg.Agent.Command),
-		box: cfg.Box, registry: r, log: logger,
+		box: cfg.Box, registry: r, log: logger, found: map[string]terminal.Live{},
 	}
 }
 
@@ -78,8 +80,26 @@ func (t *terminals) target(l terminal.Live) terminal.Target {
 	return terminal.Target{Session: l.Name, ID: l.ID, Command: t.command, Outbox: t.outbox}
 }
 
-// Live finds a session by its identity.
+// Live finds a session by its identity: where it was found last, else everywhere.
 func (t *terminals) Live(ctx context.Context, session string) (terminal.Live, bool, error) {
+	t.mu.Lock()
+	last, known := t.found[session]
+	t.mu.Unlock()
+	if known && t.of(last).Still(ctx, last) {
+		return last, true, nil
+	}
+	l, found, err := t.find(ctx, session)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if found && err == nil {
+		t.found[session] = l
+	} else {
+		delete(t.found, session)
+	}
+	return l, found, err
+}
+
+func (t *terminals) find(ctx context.Context, session string) (terminal.Live, bool, error) {
 	known := t.servers(ctx, false)
 	for _, server := range known {
 		if l, found, err := server.ByID(ctx, session); found || err != nil {

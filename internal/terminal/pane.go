@@ -28,72 +28,100 @@ var (
 	bufferRow = regexp.MustCompile(`^smith-[0-9a-f]{24}$`)
 )
 
+// maxModes is how often one look has a pane leave a mode that a person put it into.
+const maxModes = 3
+
 // look finds the pane of the session in which the agent CLI is in the foreground, makes
 // it leave copy mode, and reads its input box. The error is ErrGone, or what tmux said.
 func (y *typer) look(ctx context.Context) (view, error) {
-	who, err := y.tmux.Run(ctx, nil, "show-environment", "-t", "="+y.target.Session, EnvSession)
-	if noServer(err) || noSession(err) || err == nil && strings.TrimSpace(who) != EnvSession+"="+y.target.ID {
-		return view{}, fmt.Errorf("type into %s: %w", y.target.Session, ErrGone)
-	}
-	if err != nil {
-		return view{}, fmt.Errorf("type into %s: %w", y.target.Session, err)
-	}
-	pane, held, err := y.pane(ctx)
-	if err != nil || held != "" {
-		return view{held: held}, err
-	}
-	state, err := y.tmux.Run(ctx, nil, "display-message", "-p", "-t", pane, "#{pane_in_mode} #{cursor_y}")
-	if err != nil {
-		return view{}, y.lost(err)
-	}
-	mode, cursor, ok := twoNumbers(state)
-	if !ok {
-		return view{}, fmt.Errorf("type into %s: tmux told of a pane in no known form", y.target.Session)
-	}
-	if mode > 0 {
-		// A person who scrolls there is put back to the end: keys would scroll on.
-		if _, err := y.tmux.Run(ctx, nil, "copy-mode", "-q", "-t", pane); err != nil {
-			return view{}, y.lost(err)
+	for range maxModes {
+		p, screen, held, err := y.peek(ctx)
+		if err != nil || held != "" {
+			return view{held: held}, err
 		}
+		if p.modes > 0 {
+			// A person who scrolls there is put back to the end: keys would scroll on.
+			if _, err := y.tmux.Run(ctx, nil, "copy-mode", "-q", "-t", p.id); err != nil {
+				return view{}, y.lost(err)
+			}
+			continue
+		}
+		box, ok := findBox(screen, p.cursor)
+		if !ok {
+			return view{pane: p.id, held: reasonDialog}, nil
+		}
+		return view{pane: p.id, inputBox: box, outside: outside(screen, box)}, nil
 	}
-	screen, err := y.tmux.Run(ctx, nil, "capture-pane", "-p", "-e", "-t", pane)
+	return view{held: reasonMode}, nil
+}
+
+// peek reads the pane of the agent CLI and its screen, or why there is none, and changes nothing.
+func (y *typer) peek(ctx context.Context) (p pane, screen, held string, err error) {
+	session := "=" + y.target.Session
+	all, err := y.tmux.RunAll(ctx, []string{"show-environment", "-t", session, EnvSession},
+		[]string{"list-panes", "-s", "-t", session, "-F", paneFormat}, []string{"capture-pane", "-p", "-e", "-t", session + ":"})
 	if err != nil {
-		return view{}, y.lost(err)
+		return p, "", "", y.lost(err)
 	}
-	box, ok := findBox(screen, cursor)
-	if !ok {
-		return view{pane: pane, held: reasonDialog}, nil
+	if strings.TrimSpace(all[0]) != EnvSession+"="+y.target.ID {
+		return p, "", "", fmt.Errorf("type into %s: %w", y.target.Session, ErrGone)
 	}
-	return view{pane: pane, inputBox: box, outside: outside(screen, box)}, nil
+	if p, held = y.pane(all[1]); held != "" || p.shown {
+		return p, all[2], held, nil
+	}
+	if screen, err = y.tmux.Run(ctx, nil, "capture-pane", "-p", "-e", "-t", p.id); err != nil {
+		return p, "", "", y.lost(err)
+	}
+	return p, screen, "", nil
+}
+
+// pane is a pane as paneFormat tells of it.
+type pane struct {
+	id                 string
+	pid, modes, cursor int
+	// shown: it is the one that a capture of the session takes.
+	shown bool
+}
+
+const paneFormat = "#{pane_id} #{pane_pid} #{pane_in_mode} #{cursor_y} #{window_active}#{pane_active}"
+
+func parsePane(row string) (p pane, ok bool) {
+	f := strings.Fields(row)
+	if len(f) != 5 || !paneID.MatchString(f[0]) {
+		return p, false // a dead pane
+	}
+	var errs [3]error
+	p.id, p.shown = f[0], f[4] == "11"
+	p.pid, errs[0] = strconv.Atoi(f[1])
+	p.modes, errs[1] = strconv.Atoi(f[2])
+	p.cursor, errs[2] = strconv.Atoi(f[3])
+	return p, errors.Join(errs[:]...) == nil
 }
 
 // pane returns the one pane of the session that the CLI is in the foreground of, or why
 // there is none.
-func (y *typer) pane(ctx context.Context) (pane, held string, err error) {
-	out, err := y.tmux.Run(ctx, nil, "list-panes", "-s", "-t", "="+y.target.Session, "-F", "#{pane_id} #{pane_pid}")
-	if err != nil {
-		return "", "", y.lost(err)
-	}
-	var found, others []string
-	for row := range strings.Lines(out) {
-		id, pid, _ := strings.Cut(strings.TrimSpace(row), " ")
-		n, err := strconv.Atoi(pid)
-		if err != nil || !paneID.MatchString(id) {
-			continue // a dead pane
+func (y *typer) pane(rows string) (found pane, held string) {
+	var others []string
+	n := 0
+	for row := range strings.Lines(rows) {
+		p, ok := parsePane(row)
+		if !ok {
+			continue
 		}
-		if name, ok := foreground(n, y.target.Command); ok {
-			found = append(found, id)
+		if name, ok := foreground(p.pid, y.target.Command); ok {
+			found = p
+			n++
 		} else if name != "" {
 			others = append(others, rules.Visible(name))
 		}
 	}
 	switch {
-	case len(found) == 1:
-		return found[0], "", nil
-	case len(found) > 1:
-		return "", "the agent CLI runs in several panes of the session", nil
+	case n == 1:
+		return found, ""
+	case n > 1:
+		return found, "the agent CLI runs in several panes of the session"
 	}
-	return "", fmt.Sprintf("the agent CLI is not in the foreground there (but %s)", strings.Join(others, ", ")), nil
+	return found, fmt.Sprintf("the agent CLI is not in the foreground there (but %s)", strings.Join(others, ", "))
 }
 
 // lost makes ErrGone of what tmux says of a session or pane that ended meanwhile.
@@ -206,11 +234,4 @@ func (t Tmux) loaded(ctx context.Context, buffer string) (bool, error) {
 
 func (t Tmux) unload(ctx context.Context, buffer string) {
 	_, _ = t.Run(ctx, nil, "delete-buffer", "-b", buffer) // one that stays is overwritten
-}
-
-func twoNumbers(s string) (a, b int, ok bool) {
-	first, second, found := strings.Cut(strings.TrimSpace(s), " ")
-	a, err1 := strconv.Atoi(first)
-	b, err2 := strconv.Atoi(second)
-	return a, b, found && err1 == nil && err2 == nil
 }

@@ -81,23 +81,11 @@ func (t Tmux) Blocked(ctx context.Context, target Target) (bool, error) {
 			case <-time.After(500 * time.Millisecond):
 			}
 		}
-		pane, held, err := y.pane(ctx)
-		if err != nil || held != "" {
+		p, screen, held, err := y.peek(ctx)
+		if err != nil || held != "" || p.modes > 0 {
 			return false, err
 		}
-		state, err := t.Run(ctx, nil, "display-message", "-p", "-t", pane, "#{pane_in_mode} #{cursor_y}")
-		if err != nil {
-			return false, y.lost(err)
-		}
-		mode, cursor, ok := twoNumbers(state)
-		if !ok || mode > 0 {
-			return false, nil
-		}
-		screen, err := t.Run(ctx, nil, "capture-pane", "-p", "-e", "-t", pane)
-		if err != nil {
-			return false, y.lost(err)
-		}
-		if _, ok := findBox(screen, cursor); ok {
+		if _, ok := findBox(screen, p.cursor); ok {
 			return false, nil
 		}
 	}

@@ -12,6 +12,7 @@ import (
 // What a person is told of a text that is held.
 const (
 	reasonDialog  = "a question or another screen is open in the terminal, and an Enter there would answer it"
+	reasonMode    = "somebody scrolls there"
 	reasonBusy    = "the screen of the terminal does not stand still"
 	reasonEarlier = "a line from before still waits in the input box"
 	reasonDraft   = "somebody has a text of their own in the input box"

@@ -81,23 +81,53 @@ func (t Tmux) Sessions(ctx context.Context) ([]Live, error) {
 		return nil, fmt.Errorf("list the sessions: %w", err)
 	}
 	var all []Live
+	var commands [][]string
 	for row := range strings.Lines(out) {
 		s, err := parseLive(strings.TrimRight(row, "\n"))
 		if err != nil {
 			return nil, fmt.Errorf("list the sessions: %w", err)
 		}
+		s.Socket, s.Attach = t.Socket, t.Attach(s.Name)
+		all = append(all, s)
+		commands = append(commands, []string{"show-environment", "-t", s.target})
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	envs, err := t.RunAll(ctx, commands...)
+	if noServer(err) || noSession(err) {
+		return t.oneByOne(ctx, all) // one ended meanwhile
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the environments of the sessions: %w", err)
+	}
+	for i := range all {
+		all[i].readEnv(envs[i])
+	}
+	return all, nil
+}
+
+// oneByOne reads the environments of those sessions that are still there.
+func (t Tmux) oneByOne(ctx context.Context, all []Live) (left []Live, err error) {
+	for _, s := range all {
 		env, err := t.Run(ctx, nil, "show-environment", "-t", s.target)
 		if noServer(err) || noSession(err) {
-			continue // it ended meanwhile
+			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the environment of session %s: %w", s.target, err)
 		}
 		s.readEnv(env)
-		s.Socket, s.Attach = t.Socket, t.Attach(s.Name)
-		all = append(all, s)
+		left = append(left, s)
 	}
-	return all, nil
+	return left, nil
+}
+
+// Still tells whether a session that was found is there now, under its name: a program less
+// than finding it.
+func (t Tmux) Still(ctx context.Context, l Live) bool {
+	out, err := t.Run(ctx, nil, "show-environment", "-t", "="+l.Name, EnvSession)
+	return err == nil && strings.TrimSpace(out) == EnvSession+"="+l.ID
 }
 
 // Find returns the session of exactly that name; false when there is none.

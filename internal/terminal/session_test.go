@@ -150,3 +150,30 @@ func TestKill_EndsWhatASessionPutIntoTheBackground(t *testing.T) {
 	require.NoError(t, bystander.Process.Signal(os.Interrupt), "a bystander lives")
 	_ = bystander.Wait()
 }
+
+func TestRunAll_GivesTheOutputOfEach(t *testing.T) {
+	tm := newTmux(t)
+	sleeper(t, tm, "one")
+	all, err := tm.RunAll(t.Context(), []string{"display-message", "-p", "first;"}, []string{"list-sessions", "-F", "#{session_name}"}, []string{"display-message", "-p", ""})
+	require.NoError(t, err)
+	require.Equal(t, []string{"first;\n", "one\n", "\n"}, all)
+	_, err = tm.RunAll(t.Context(), []string{"display-message", "-p", "x"}, []string{"show-environment", "-t", "=none", EnvSession})
+	require.True(t, noSession(err), "%v", err)
+}
+
+func TestStill_IsTrueOfTheVerySessionOnly(t *testing.T) {
+	tm := newTmux(t)
+	sleeper(t, tm, "one")
+	_, err := tm.Run(t.Context(), nil, "set-environment", "-t", "=one", EnvSession, "11111111-1111-4111-8111-111111111111")
+	require.NoError(t, err)
+	l, found, err := tm.Find(t.Context(), "one")
+	require.NoError(t, err)
+	require.True(t, found)
+	require.True(t, tm.Still(t.Context(), l))
+	other := l
+	other.ID = "22222222-2222-4222-8222-222222222222"
+	require.False(t, tm.Still(t.Context(), other), "another that took its name")
+	_, err = tm.Run(t.Context(), nil, "kill-session", "-t", "=one")
+	require.NoError(t, err)
+	require.False(t, tm.Still(t.Context(), l))
+}

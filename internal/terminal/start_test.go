@@ -241,7 +241,7 @@ func TestStart_KeepsTheEnvironmentBare(t *testing.T) {
 		got = append(got, name)
 	}
 	slices.Sort(got)
-	require.Equal(t, []string{"ANTHROPIC_API_KEY", "COLORTERM", "HOME", "LANG", "PATH", "SMITH_BRANCH", "SMITH_CHANNEL", "SMITH_OUTBOX",
+	require.Equal(t, []string{"ANTHROPIC_API_KEY", "COLORTERM", "HOME", "LANG", "PATH", "SMITH_ASKED", "SMITH_BRANCH", "SMITH_CHANNEL", "SMITH_OUTBOX",
 		"SMITH_REPO", "SMITH_ROOT", "SMITH_SEAT", "SMITH_SESSION", "SMITH_SLUG", "SMITH_TEAM", "SMITH_WORKTREE", "TERM"}, got)
 	for _, from := range []string{"-g", "-t=op-foo"} {
 		env, err := b.tmux.Run(t.Context(), nil, "show-environment", from)

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"agentsmith/rules"
 )
 
@@ -63,10 +65,41 @@ func (t Tmux) Run(ctx context.Context, stdin []byte, args ...string) (string, er
 	ctx, cancel := context.WithTimeout(ctx, tmuxPatience)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
-		out, err := t.once(ctx, stdin, args)
+		out, err := t.once(ctx, stdin, literal(args))
 		if attempt == maxServers || !said(err, "server exited") {
 			return out, err
 		}
+	}
+}
+
+// RunAll runs tmux commands one after the other by one program, which is a fraction of what
+// a program for each costs, and returns the standard output of each. It ends at the first
+// that fails, with its error.
+func (t Tmux) RunAll(ctx context.Context, commands ...[]string) ([]string, error) {
+	// What runs in a pane can print anything, but not a word that it could not know.
+	mark := "smith-" + uuid.NewString()
+	var args []string
+	for i, c := range commands {
+		if i > 0 {
+			args = append(args, ";", "display-message", "-p", mark, ";")
+		}
+		args = append(args, literal(c)...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, tmuxPatience)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		out, err := t.once(ctx, nil, args)
+		switch {
+		case attempt < maxServers && said(err, "server exited"):
+			continue
+		case err != nil:
+			return nil, err
+		}
+		all := strings.Split(out, mark+"\n")
+		if len(all) != len(commands) {
+			return nil, fmt.Errorf("tmux answered %d of %d commands", len(all), len(commands))
+		}
+		return all, nil
 	}
 }
 
@@ -74,7 +107,7 @@ func (t Tmux) Run(ctx context.Context, stdin []byte, args ...string) (string, er
 const maxServers = 5
 
 func (t Tmux) once(ctx context.Context, stdin []byte, args []string) (string, error) {
-	cmd := exec.CommandContext(ctx, t.command(), append(t.server(), literal(args)...)...)
+	cmd := exec.CommandContext(ctx, t.command(), append(t.server(), args...)...)
 	cmd.Env = bareEnv()
 	cmd.Stdin = bytes.NewReader(stdin)
 	var out, errs bytes.Buffer

@@ -96,6 +96,16 @@ func TestType_LeavesCopyMode(t *testing.T) {
 	}
 }
 
+// A person may look at another window of the session meanwhile.
+func TestType_IntoAPaneThatIsNotInFront(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t)
+	_, err := r.tmux.Run(t.Context(), nil, "new-window", "-t", "="+r.target.Session+":", "sleep 600")
+	require.NoError(t, err)
+	r.arrives("behind the window")
+	r.requireOnce("behind the window")
+}
+
 func TestType_ABusyCLIQueuesTheLine(t *testing.T) {
 	t.Parallel()
 	r := newTypeRig(t, "--allowedTools", "Bash(sleep *)")
