@@ -91,6 +91,11 @@ type Trigger struct {
 	// HandedBack: a relay stood the line down and could not carry it. It is the brain's after
 	// all, like any line (R9); the field is for a person who reads the history.
 	HandedBack bool `json:"handed_back,omitempty"`
+	// Ask: the line asks every seat (A1); Pick: the dispatcher has named who drives one (A3).
+	// Nothing reads them yet. They ride before the gate that will (agent-force-ask-v1), so
+	// that its specimens are of runs which had them and did without.
+	Ask  *rules.Ask          `json:"ask,omitempty"`
+	Pick *rules.DispatchLine `json:"pick,omitempty"`
 	// Door goes with KindRelayDoor.
 	Door *activities.DoorInput `json:"door,omitempty"`
 }
