@@ -161,10 +161,7 @@ func (s *StartOperator) run(ctx context.Context, args []string, brief string) (L
 		return Launched{}, fmt.Errorf("read what start-operator says: %w", err)
 	}
 	if l := got.Live; l != nil {
-		got.Operator = rules.Operator{
-			Slug: l.Slug, Repo: l.Repo, Seat: l.Seat, Thread: l.Thread, Session: l.ID,
-			Worktree: l.Worktree, Branch: l.Branch, Attach: l.Attach, Asked: l.Asked,
-		}
+		got.Operator = operatorOf(*l)
 	}
 	return got.Launched, nil
 }

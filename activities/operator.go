@@ -12,7 +12,6 @@ import (
 
 	"agentsmith/internal/failpoint"
 	"agentsmith/internal/store"
-	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 )
 
@@ -54,6 +53,7 @@ type OperatorLedger interface {
 	ClaimOf(ctx context.Context, seat string, t rules.Thread) (store.Claim, error)
 	RegisterSession(ctx context.Context, s store.Session) (number int, err error)
 	EndSession(ctx context.Context, id string) error
+	SessionByID(ctx context.Context, id string) (store.Session, error)
 	AskedForWork(ctx context.Context, seat string, t rules.Thread, slug, repo string) error
 	WorkOf(ctx context.Context, seat string, t rules.Thread) (store.WorkThread, error)
 }
@@ -378,78 +378,6 @@ func (o *Operator) release(ctx context.Context, in BindInput, c store.Claim) {
 	}
 }
 
-// adopt brings the store and the task in line with a session that runs. Each of its steps
-// may be repeated; where one fails the next human turn finds the session and repeats it.
-func (o *Operator) adopt(ctx context.Context, in BindInput, live Launched, d rules.Disposition) Binding {
-	op := live.Operator
-	op.Box, op.Thread = o.Box, in.Turn.Thread
-	number, err := o.register(ctx, op)
-	if err != nil {
-		return o.gap(in, rules.DispUnbound, rules.GapStore, err)
-	}
-	op.Number = number
-	failpoint.At(failpoint.BindRegistered)
-	if err := o.hold(ctx, in, op); err != nil {
-		return o.gap(in, rules.DispUnbound, rules.GapStore, err)
-	}
-	failpoint.At(failpoint.BindBound)
-	if err := o.Tasks.Adopt(ctx, op); err != nil {
-		return o.gap(in, rules.DispUnbound, rules.GapTask, err)
-	}
-	failpoint.At(failpoint.BindAdopted)
-	return Binding{Disposition: d, Operator: &op}
-}
-
-// hold binds the thread's claim to a session, whoever made the claim. Of several that found
-// the same session at the same time one binds it, and for the others that is as good.
-func (o *Operator) hold(ctx context.Context, in BindInput, op rules.Operator) error {
-	for deadline := o.Now().Add(claimWait); ; {
-		held, err := o.tryHold(ctx, in, op)
-		if held || err != nil {
-			return err
-		}
-		if o.Now().After(deadline) || o.Wait(ctx, claimPoll) != nil {
-			return errors.New("the claim of a running operator changes hands right now")
-		}
-	}
-}
-
-// tryHold is false where somebody else was faster, who may have bound the same session.
-func (o *Operator) tryHold(ctx context.Context, in BindInput, op rules.Operator) (bool, error) {
-	claimant := runID(ctx)
-	c, won, err := o.Ledger.Claim(ctx, store.Wish{
-		Seat: in.Turn.Seat, Thread: in.Turn.Thread, Slug: op.Slug, Repo: op.Repo, Box: o.Box, Claimant: claimant,
-	})
-	if err != nil {
-		return false, fmt.Errorf("claim the thread of a running operator: %w", err)
-	}
-	if !won && c.State == store.ClaimBound && c.Session == op.Session {
-		return true, nil
-	}
-	if !won && c.Claimant != claimant {
-		_, won, err = o.Ledger.TakeOverClaim(ctx, in.Turn.Seat, in.Turn.Thread, c.Claimant, claimant)
-		if errors.Is(err, store.ErrNotFound) {
-			return false, nil // it was released
-		}
-		if err != nil {
-			return false, fmt.Errorf("take over the claim of a running operator: %w", err)
-		}
-		if !won {
-			return false, nil
-		}
-	}
-	_, err = o.Ledger.BindClaim(ctx, in.Turn.Seat, in.Turn.Thread, claimant, store.Bound{
-		Session: op.Session, Worktree: op.Worktree, Branch: op.Branch, Number: op.Number,
-	})
-	if errors.Is(err, store.ErrLostClaim) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("bind a claim to its session: %w", err)
-	}
-	return true, nil
-}
-
 // gap is a disposition that is said, with its cause in the log.
 func (o *Operator) gap(in BindInput, d rules.Disposition, why string, cause error) Binding {
 	o.log(in).Error("an operator could not be bound", "disposition", d, "why", why, "error", cause)
@@ -523,14 +451,6 @@ func (o *Operator) reopen(ctx context.Context, op rules.Operator) {
 	if _, err := o.register(ctx, op); err != nil {
 		o.Log.Error("an operator that could not be ended is not among the sessions; the next line of its thread mends that", "slug", op.Slug, "error", err)
 	}
-}
-
-// register gives an operator its number, the same one every time.
-func (o *Operator) register(ctx context.Context, op rules.Operator) (number int, err error) {
-	return o.Ledger.RegisterSession(ctx, store.Session{
-		ID: op.Session, Name: rules.OperatorName(op.Slug), Kind: terminal.KindOperator, Box: o.Box,
-		Seat: op.Seat, Slug: op.Slug, Repo: op.Repo, Thread: op.Thread,
-	})
 }
 
 func (o *Operator) log(in BindInput) *slog.Logger {

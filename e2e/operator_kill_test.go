@@ -183,6 +183,14 @@ func killOperatorAt(t *testing.T, s *system, p operatorPoint) {
 			return strings.Contains(said, "Stopped operator #"), said
 		})
 	}
+	switch p.Point {
+	case failpoint.BindStarted, failpoint.BindRegistered, failpoint.BindBound:
+		if p.victim == theWorker { // nobody need write for what runs to be heard
+			wait(t, "for the word of an operator whose bind died", func() (bool, string) {
+				return r.countWord(root, "word-one.") > 0, strings.Join(r.texts(), " | ")
+			})
+		}
+	}
 	next := r.reply("ana", root, ask("word-last."))
 	r.answer("smith", next)
 	op := r.operator(root)

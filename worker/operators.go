@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -18,6 +19,7 @@ import (
 	"agentsmith/internal/outbox"
 	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
+	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 	"agentsmith/signals"
 	"agentsmith/workflows"
@@ -33,6 +35,8 @@ const (
 	// watchEvery is how often the box is looked at, watchAgain the time between two wakes
 	// for words that still wait.
 	watchEvery, watchAgain = time.Second, 10 * time.Second
+	// orphansEvery is the time between two looks for operators that nobody knows.
+	orphansEvery = 30 * time.Second
 )
 
 // operators are the parts of a worker that bind operators and follow their tasks.
@@ -42,6 +46,7 @@ type operators struct {
 	phases  *activities.Phases
 	relay   *activities.Relay
 	watcher *activities.Watcher
+	tmux    terminal.Tmux
 }
 
 // newOperators puts them together. door reaches the workflows of threads.
@@ -65,7 +70,7 @@ func newOperators(cfg *config.Config, logger *slog.Logger, ledger *store.Store, 
 		Seats: seats, Ledger: ledger, Terminal: box, Words: words, Brains: door, Living: box.livingNow, Box: cfg.Box, Now: time.Now, Log: logger,
 	}
 	return &operators{
-		relay: relay,
+		relay: relay, tmux: box.tmux,
 		bind: &activities.Operator{
 			Seats: seats, Ledger: ledger, Sessions: box.tmux, Tasks: door, Checkouts: cfg.Checkouts, Box: cfg.Box, Off: cfg.Operators.Off,
 			Classifier: &activities.Classifier{
@@ -100,7 +105,30 @@ func (o *operators) watch(ctx context.Context, cfg *config.Config, logger *slog.
 		logger.Warn("words of sessions are seen a little later", "error", err)
 	}
 	o.watcher.Changed = changed
+	var all sync.WaitGroup
+	all.Go(func() { o.adopt(ctx, cfg, logger) })
 	o.watcher.Run(ctx)
+	all.Wait()
+}
+
+// adopt looks now and then for operators that nobody knows, the first time at once.
+func (o *operators) adopt(ctx context.Context, cfg *config.Config, logger *slog.Logger) {
+	tick := time.NewTicker(orphansEvery)
+	defer tick.Stop()
+	for begins := true; ; begins = false {
+		live, err := o.tmux.Sessions(ctx)
+		if err != nil && ctx.Err() == nil {
+			logger.Warn("operators that nobody knows could not be looked for", "error", err)
+		}
+		// A tmux server may be another installation's too.
+		live = slices.DeleteFunc(live, func(l terminal.Live) bool { return l.Outbox != outboxOf(cfg, logger).Dir })
+		activities.AdoptOrphans(ctx, o.bind, live, begins)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // register registers their activities.
