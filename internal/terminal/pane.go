@@ -203,10 +203,12 @@ func (t Tmux) enter(ctx context.Context, v view) (bool, error) {
 	return t.when(ctx, v, "send-keys -t PANE Enter")
 }
 
-// clear empties the input box: each of the keys deletes a row before the cursor, or the
-// row's end before it.
+// clear empties the input box: each of the keys deletes what stands behind the cursor in its
+// row, or the end of that row, and then what stands before it. A text that the CLI puts back
+// into the box by itself may have the cursor anywhere.
 func (t Tmux) clear(ctx context.Context, v view) (bool, error) {
-	return t.when(ctx, v, fmt.Sprintf("send-keys -t PANE -N %d C-u", 2*(v.end-v.row)+1))
+	n := 2*(v.end-v.row) + 1
+	return t.when(ctx, v, fmt.Sprintf("send-keys -t PANE -N %d C-k ; send-keys -t PANE -N %d C-u", n, n))
 }
 
 // load puts a text into a buffer. The space at its end closes the CLI's list of files or

@@ -160,3 +160,23 @@ func TestType_OnlyIntoTheSessionThatWasMeant(t *testing.T) {
 	_, err = tm.Type(t.Context(), target, Text{Body: "x"})
 	require.ErrorContains(t, err, "no id")
 }
+
+// What is taken out of the input box goes wherever the cursor stands in it.
+func TestClear_WhereverTheCursorIs(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t)
+	for _, keys := range [][]string{{}, {"C-a"}, {"Up", "C-a"}, {"Up"}, {"Left", "Left"}} {
+		_, err := r.tmux.Run(t.Context(), []byte("first row\nsecond row\nthird"), "load-buffer", "-b", "x", "-")
+		require.NoError(t, err)
+		_, err = r.tmux.Run(t.Context(), nil, "paste-buffer", "-p", "-r", "-d", "-b", "x", "-t", "="+r.target.Session+":")
+		require.NoError(t, err)
+		r.waitFor("the text", func() bool { return strings.Contains(r.look().text, "third") })
+		for _, k := range keys {
+			r.press(k)
+		}
+		done, err := r.tmux.clear(t.Context(), r.look())
+		require.NoError(t, err)
+		require.True(t, done)
+		r.waitFor("an empty box", func() bool { return r.look().held == "" && r.look().text == "" })
+	}
+}
