@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 )
 
@@ -23,6 +25,8 @@ type Dirs struct {
 	// Checkouts is the closed set of git checkouts that agents may write in; each thread
 	// gets a worktree of each (B8, B9).
 	Checkouts []string
+	// Operators is the folder of the operators, whose starts make worktrees too; "" is Root.
+	Operators string
 }
 
 // ThreadDir is one thread's directory, ready for a turn.
@@ -100,7 +104,7 @@ func (d Dirs) Prepare(ctx context.Context, t Turn) (ThreadDir, error) {
 		return ThreadDir{}, fmt.Errorf("prepare the thread's outbox: %w", err)
 	}
 	for _, checkout := range d.Checkouts {
-		if err := worktree(ctx, checkout, filepath.Join(dir.Path, filepath.Base(checkout))); err != nil {
+		if err := d.worktree(ctx, checkout, filepath.Join(dir.Path, filepath.Base(checkout))); err != nil {
 			return ThreadDir{}, err
 		}
 	}
@@ -109,7 +113,12 @@ func (d Dirs) Prepare(ctx context.Context, t Turn) (ThreadDir, error) {
 
 // worktree gives the thread its own worktree of a checkout, detached at its HEAD. One that
 // is there already is kept as it is: a thread's work outlives its turns.
-func worktree(ctx context.Context, checkout, path string) error {
+func (d Dirs) worktree(ctx context.Context, checkout, path string) error {
+	unlock, err := terminal.LockCheckout(ctx, cmp.Or(d.Operators, d.Root), checkout)
+	if err != nil {
+		return fmt.Errorf("make a worktree of %s: %w", checkout, err)
+	}
+	defer unlock()
 	begun, err := os.ReadFile(filepath.Join(path, ".git"))
 	switch {
 	case err == nil && !halfMade(string(begun)):

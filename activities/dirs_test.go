@@ -1,15 +1,21 @@
 package activities_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"agentsmith/activities"
+	"agentsmith/internal/terminal"
 	"agentsmith/rules"
 )
 
@@ -107,6 +113,27 @@ func TestDirs_GiveEachThreadItsOwnWorktree(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, one.Path, later.Path)
 	require.NotEqual(t, one.Outbox, later.Outbox)
+}
+
+// Git fails in the middle of another's worktree: they are made one after the other, those of
+// operators among them.
+func TestDirs_WaitForWhoeverMakesAWorktreeOfTheCheckout(t *testing.T) {
+	src := checkout(t, "app")
+	dirs := activities.Dirs{Root: t.TempDir(), Checkouts: []string{src}, Operators: t.TempDir()}
+	unlock, err := terminal.LockCheckout(t.Context(), dirs.Operators, src)
+	require.NoError(t, err)
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = dirs.Prepare(short, someTurn())
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	unlock()
+	errs := make([]error, 12)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { _, errs[i] = dirs.Prepare(t.Context(), turnIn(fmt.Sprintf("1700000000.%06d", i+1))) })
+	}
+	all.Wait()
+	require.NoError(t, errors.Join(errs...))
 }
 
 // A worktree that was lost or half made when its worker died is made anew.

@@ -123,7 +123,7 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	})
 	defer runner.Close()
 	runner.Prepare()
-	dirs := activities.Dirs{Root: filepath.Join(cfg.DataDir, "threads"), Checkouts: cfg.WritableRoots}
+	dirs := activities.Dirs{Root: filepath.Join(cfg.DataDir, "threads"), Checkouts: cfg.WritableRoots, Operators: filepath.Join(cfg.DataDir, "operators")}
 	agents := &activities.Agent{
 		Seats: seats, Ledger: ledger, Runner: runner, Kill: agent.Kill, Dirs: dirs, Box: cfg.Box, Now: time.Now, Log: logger,
 		Places:       activities.NewPlaces(cfg.Limits.ConcurrentTurns),

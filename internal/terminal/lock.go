@@ -61,5 +61,16 @@ func (l locks) take(ctx context.Context, kind, what string) (*os.File, error) {
 	}
 }
 
+// LockCheckout waits until nobody else makes or removes a worktree of a checkout, which git
+// cannot stand: it fails in the middle of another's. dir is the operators' folder, whose
+// starts take the same lock.
+func LockCheckout(ctx context.Context, dir, checkout string) (unlock func(), err error) {
+	held, err := locks{filepath.Join(dir, "locks")}.take(ctx, lockCheckout, checkout)
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = held.Close() }, nil
+}
+
 // threadKey names a thread for its lock.
 func threadKey(t rules.Thread) string { return t.Team + "/" + t.Channel + "/" + t.Root }
