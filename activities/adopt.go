@@ -30,8 +30,8 @@ func (o *Operator) adopt(ctx context.Context, in BindInput, live Launched, d rul
 }
 
 // follow brings the store, where seat has the thread, and the task in line with a session
-// that runs. Each of its steps
-// may be repeated; where one fails the next human turn finds the session and repeats it.
+// that runs. Each of its steps may be repeated; where one fails the next human turn finds the
+// session and repeats it.
 func (o *Operator) follow(ctx context.Context, seat string, op rules.Operator, claimant string) (rules.Operator, error) {
 	op.Box = o.Box
 	var err error

@@ -114,22 +114,23 @@ func (d Dirs) Prepare(ctx context.Context, t Turn) (ThreadDir, error) {
 // worktree gives the thread its own worktree of a checkout, detached at its HEAD. One that
 // is there already is kept as it is: a thread's work outlives its turns.
 func (d Dirs) worktree(ctx context.Context, checkout, path string) error {
-	unlock, err := terminal.LockCheckout(ctx, cmp.Or(d.Operators, d.Root), checkout)
-	if err != nil {
-		return fmt.Errorf("make a worktree of %s: %w", checkout, err)
-	}
-	defer unlock()
 	begun, err := os.ReadFile(filepath.Join(path, ".git"))
 	switch {
 	case err == nil && !halfMade(string(begun)):
 		return nil
-	case err == nil:
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("look at the worktree of %s: %w", checkout, err)
+	}
+	unlock, lockErr := terminal.LockCheckout(ctx, cmp.Or(d.Operators, d.Root), checkout)
+	if lockErr != nil {
+		return fmt.Errorf("make a worktree of %s: %w", checkout, lockErr)
+	}
+	defer unlock()
+	if err == nil {
 		// No agent has been in it yet, and git adds none where something stands.
 		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("remove a half-made worktree of %s: %w", checkout, err)
 		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("look at the worktree of %s: %w", checkout, err)
 	}
 	// One that git knows and whose folder is gone is no obstacle, nor one that it still
 	// has locked: that is what --force twice is for.

@@ -291,7 +291,7 @@ func (d *conversation) tickCost(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("start a fast tick: %w", err)
 	}
-	looks, billed := 0, 0
+	looks, spent := 0, 0
 	iter := d.client.GetWorkflowHistory(ctx, id, run.GetRunID(), true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for looks < ticks && iter.HasNext() {
 		e, err := iter.Next()
@@ -301,13 +301,13 @@ func (d *conversation) tickCost(ctx context.Context) (float64, error) {
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 			looks++
-			billed++
+			spent++
 		case enumspb.EVENT_TYPE_TIMER_STARTED, enumspb.EVENT_TYPE_MARKER_RECORDED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
-			billed++
+			spent++
 		}
 	}
 	if err := d.client.TerminateWorkflow(ctx, id, "", "bench"); err != nil {
 		return 0, fmt.Errorf("end the fast tick: %w", err)
 	}
-	return float64(billed) / float64(looks), nil
+	return float64(spent) / float64(looks), nil
 }

@@ -104,16 +104,12 @@ func (b *broom) one(ctx context.Context, seat string, w store.WorkThread) (missi
 	if got.Outcome == activities.LaunchExists {
 		state = "no operator; " + rules.OperatorName(ask.Slug) + " is another thread's"
 	}
-	c, err := b.work.ClaimOf(ctx, seat, w.Thread)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return false, false, fmt.Errorf("look up the thread's claim: %w", err)
+	if box, err := b.elsewhere(ctx, seat, w.Thread); err != nil || box != "" {
+		if err == nil {
+			b.print(seat, w, "none on this box; box "+named(box)+" has its claim")
+		}
+		return err == nil, false, err
 	}
-	if err == nil && c.Box != b.box {
-		// Its session may run there, out of this launcher's sight.
-		b.print(seat, w, "none on this box; box "+named(c.Box)+" has its claim")
-		return true, false, nil
-	}
-	err = nil
 	if b.door != nil {
 		var why string
 		if why, err = b.bind(ctx, seat, w); err == nil && why == "" {
@@ -124,6 +120,19 @@ func (b *broom) one(ctx context.Context, seat string, w store.WorkThread) (missi
 	}
 	b.print(seat, w, state)
 	return true, sent, err
+}
+
+// elsewhere is the other box that has the thread's claim, "" for none: its session may run
+// there, out of this launcher's sight.
+func (b *broom) elsewhere(ctx context.Context, seat string, t rules.Thread) (string, error) {
+	c, err := b.work.ClaimOf(ctx, seat, t)
+	switch {
+	case errors.Is(err, store.ErrNotFound) || err == nil && c.Box == b.box:
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look up the thread's claim: %w", err)
+	}
+	return c.Box, nil
 }
 
 func reason(why string, err error) string {

@@ -62,14 +62,7 @@ func (e *TmuxError) Unwrap() error { return e.Err }
 // to start would keep that, and hand it to every session (X3). Nor is a person's own
 // tmux.conf read.
 func (t Tmux) Run(ctx context.Context, stdin []byte, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, tmuxPatience)
-	defer cancel()
-	for attempt := 1; ; attempt++ {
-		out, err := t.once(ctx, stdin, literal(args))
-		if attempt == maxServers || !said(err, "server exited") {
-			return out, err
-		}
-	}
+	return t.run(ctx, stdin, literal(args))
 }
 
 // RunAll runs tmux commands one after the other by one program, which is a fraction of what
@@ -85,21 +78,26 @@ func (t Tmux) RunAll(ctx context.Context, commands ...[]string) ([]string, error
 		}
 		args = append(args, literal(c)...)
 	}
+	out, err := t.run(ctx, nil, args)
+	if err != nil {
+		return nil, err
+	}
+	all := strings.Split(out, mark+"\n")
+	if len(all) != len(commands) {
+		return nil, fmt.Errorf("tmux answered %d of %d commands", len(all), len(commands))
+	}
+	return all, nil
+}
+
+// run runs the program with arguments that are literal already, over the end of a server.
+func (t Tmux) run(ctx context.Context, stdin []byte, args []string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tmuxPatience)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
-		out, err := t.once(ctx, nil, args)
-		switch {
-		case attempt < maxServers && said(err, "server exited"):
-			continue
-		case err != nil:
-			return nil, err
+		out, err := t.once(ctx, stdin, args)
+		if attempt == maxServers || !said(err, "server exited") {
+			return out, err
 		}
-		all := strings.Split(out, mark+"\n")
-		if len(all) != len(commands) {
-			return nil, fmt.Errorf("tmux answered %d of %d commands", len(all), len(commands))
-		}
-		return all, nil
 	}
 }
 

@@ -116,16 +116,20 @@ func askedLater(first string) func(context.Context, *World) (Execution, error) {
 	}
 }
 
+// askHanging starts a brain with an ask whose agent hangs.
+func (w *World) askHanging(ctx context.Context) (ask workflows.Trigger, x Execution, err error) {
+	if ask, err = w.everyone("", "[[hang]]"); err != nil {
+		return ask, x, err
+	}
+	if x, err = w.begin(ctx, ask); err != nil {
+		return ask, x, err
+	}
+	return ask, x, w.asked(ctx, ask.Line.TS)
+}
+
 func askStopped(ctx context.Context, w *World) (Execution, error) {
-	ask, err := w.everyone("", "[[hang]]")
+	ask, x, err := w.askHanging(ctx)
 	if err != nil {
-		return Execution{}, err
-	}
-	x, err := w.begin(ctx, ask)
-	if err != nil {
-		return x, err
-	}
-	if err := w.asked(ctx, ask.Line.TS); err != nil {
 		return x, err
 	}
 	stop := ask.Line
@@ -134,15 +138,8 @@ func askStopped(ctx context.Context, w *World) (Execution, error) {
 }
 
 func askOpen(ctx context.Context, w *World) (Execution, error) {
-	ask, err := w.everyone("", "[[hang]]")
+	ask, x, err := w.askHanging(ctx)
 	if err != nil {
-		return Execution{}, err
-	}
-	x, err := w.begin(ctx, ask)
-	if err != nil {
-		return x, err
-	}
-	if err := w.asked(ctx, ask.Line.TS); err != nil {
 		return x, err
 	}
 	again, err := w.everyone(ask.Line.Root, "[[say Another.]]")
