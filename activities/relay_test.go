@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"agentsmith/activities"
 	"agentsmith/internal/outbox"
+	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
 	"agentsmith/internal/terminal"
 	"agentsmith/rules"
@@ -334,6 +336,30 @@ func TestTick_ShowsWhereALineGoes(t *testing.T) {
 	w.ticks()
 	require.Equal(t, []string{"is passing this on to #1 op-fix-login…", ""}, of())
 	require.Equal(t, []string{typedText("one")}, w.term.typed[w.op1.Session])
+}
+
+// everybody is a Slack that knows a name for each id.
+type everybody struct{ activities.SlackClient }
+
+func (everybody) User(_ context.Context, id string) (slackapi.Person, error) {
+	return slackapi.Person{Name: "name-of-" + id}, nil
+}
+
+// However many people lines have mentioned before, whoever the next one mentions is named.
+func TestTick_NamesWhoeverIsMentioned(t *testing.T) {
+	w := newWire(t)
+	smith := *w.poster.Seats.ByName["smith"]
+	smith.Slack = everybody{smith.Slack}
+	w.part.Seats.ByName = map[string]*activities.Seat{"smith": &smith}
+	for i := range 60 {
+		w.types(fmt.Sprintf("ask <@U0PERSON%03d>", i))
+	}
+	w.ticks()
+	typed := w.term.typed[w.op1.Session]
+	require.Len(t, typed, 60)
+	for i, line := range typed {
+		require.Contains(t, line, fmt.Sprintf("@name-of-U0PERSON%03d", i))
+	}
 }
 
 // R8, R11: a closed relay whose last turn is never seen to end is let go of after a day.

@@ -92,7 +92,7 @@ func (r *Relay) terminalLine(ctx context.Context, seat *Seat, l store.SessionLin
 	if r.Now().Sub(r.named) > namesKept {
 		r.names, r.named = map[string]map[string]string{}, r.Now()
 	}
-	if r.names[seat.Name] == nil {
+	if len(r.names[seat.Name]) >= maxNames/2 || r.names[seat.Name] == nil { // a full one would name nobody new
 		r.names[seat.Name] = map[string]string{}
 	}
 	w := briefing{seat: seat, names: r.names[seat.Name]}
