@@ -50,6 +50,9 @@ func (y *typer) look(ctx context.Context) (view, error) {
 		if !ok {
 			return view{pane: p.id, held: reasonDialog}, nil
 		}
+		if twice(screen, box) {
+			return view{pane: p.id, held: reasonTwice}, nil
+		}
 		return view{pane: p.id, inputBox: box, outside: outside(screen, box)}, nil
 	}
 	return view{held: reasonMode}, nil
@@ -203,12 +206,13 @@ func (t Tmux) enter(ctx context.Context, v view) (bool, error) {
 	return t.when(ctx, v, "send-keys -t PANE Enter")
 }
 
-// clear empties the input box: each of the keys deletes what stands behind the cursor in its
-// row, or the end of that row, and then what stands before it. A text that the CLI puts back
-// into the box by itself may have the cursor anywhere.
+// clear empties the input box: row for row what stands from the cursor's row on, then row
+// for row what stands before. A text that the CLI puts back into the box by itself may have
+// the cursor anywhere. A Home or End stands before and behind each other key: a CLI that is
+// busy reads all keys at once, and takes control characters in a run for text.
 func (t Tmux) clear(ctx context.Context, v view) (bool, error) {
 	n := 2*(v.end-v.row) + 1
-	return t.when(ctx, v, fmt.Sprintf("send-keys -t PANE -N %d C-k ; send-keys -t PANE -N %d C-u", n, n))
+	return t.when(ctx, v, fmt.Sprintf("send-keys -t PANE -N %d Home C-k ; send-keys -t PANE -N %d End C-u ; send-keys -t PANE End", n, n))
 }
 
 // load puts a text into a buffer. The space at its end closes the CLI's list of files or

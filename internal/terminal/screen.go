@@ -16,6 +16,7 @@ const (
 	reasonBusy    = "the screen of the terminal does not stand still"
 	reasonEarlier = "a line from before still waits in the input box"
 	reasonDraft   = "somebody has a text of their own in the input box"
+	reasonTwice   = "an old input box is still shown above the new one; Ctrl+L there takes it away"
 )
 
 // inputBox is what the agent CLI shows for a person to type into, as the screen has it:
@@ -73,6 +74,18 @@ func findBox(screen string, cursor int) (inputBox, bool) {
 		text = append(text, strings.TrimRightFunc(row, unicode.IsSpace))
 	}
 	return inputBox{row: top + 1, end: bottom, text: strings.TrimSpace(strings.Join(text, "\n"))}, true
+}
+
+// twice tells whether an input box from before stands above this one, as after the CLI was
+// suspended and continued: tmux finds the first that it sees, and so can't tell whether this
+// one is still there (see still).
+func twice(screen string, box inputBox) bool {
+	for i, row := range strings.Split(screen, "\n") {
+		if i < box.row && strings.HasPrefix(solid(row, false), promptMark) {
+			return true
+		}
+	}
+	return false
 }
 
 // outside returns the glyphs of a screen but for its input box.

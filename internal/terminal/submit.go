@@ -55,6 +55,8 @@ func (y *typer) submit(ctx context.Context) (Arrival, error) {
 					lastEnter = time.Now()
 					entered++
 					y.at(failpoint.TypeEntered)
+				} else if first && time.Since(begun) > y.show {
+					return NotTyped, &HeldError{Reason: reasonBusy, Pasted: true}
 				}
 			}
 		default:

@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"agentsmith/internal/failpoint"
+	"agentsmith/internal/outbox"
+	"agentsmith/rules"
 )
 
 func requireHeld(t *testing.T, a Arrival, err error, pasted bool) {
@@ -178,5 +182,40 @@ func TestClear_WhereverTheCursorIs(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, done)
 		r.waitFor("an empty box", func() bool { return r.look().held == "" && r.look().text == "" })
+	}
+}
+
+// A CLI that is busy reads all keys of a sweep at once: none of them may become text.
+func TestClear_OfACLIThatReadsItAllAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newTypeRig(t)
+	for _, left := range []string{"", "first row\nsecond row\nthird"} {
+		if left != "" {
+			_, err := r.tmux.Run(t.Context(), []byte(left), "load-buffer", "-b", "x", "-")
+			require.NoError(t, err)
+			_, err = r.tmux.Run(t.Context(), nil, "paste-buffer", "-p", "-r", "-d", "-b", "x", "-t", "="+r.target.Session+":")
+			require.NoError(t, err)
+			r.waitFor("the text", func() bool { return strings.Contains(r.look().text, "third") })
+		}
+		out, err := r.tmux.Run(t.Context(), nil, "list-panes", "-t", "="+r.target.Session+":", "-F", "#{pane_pid}")
+		require.NoError(t, err)
+		pid, err := strconv.Atoi(strings.TrimSpace(out))
+		require.NoError(t, err)
+		v := r.look()
+		v.end = v.row + 3
+		require.NoError(t, syscall.Kill(pid, syscall.SIGTTIN)) // tmux continues what another signal stopped
+		done, err := r.tmux.clear(t.Context(), v)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+		require.NoError(t, err)
+		require.True(t, done)
+		r.waitFor("the box drawn anew", func() bool { return r.look().held == reasonTwice })
+		a, err := r.typed("held"+left, "held")
+		requireHeld(t, a, err, false)
+		r.press("C-l")
+		r.waitFor("an empty box", func() bool { v := r.look(); return v.held == "" && v.text == "" })
+		body := "after" + left
+		r.arrives(body)
+		r.waitFor("its hook", func() bool { h, _ := r.times(body); return h == 1 })
+		require.Equal(t, outbox.Squash(rules.PlainForTerminal(body)), outbox.Squash(r.prompts()[len(r.prompts())-1]))
 	}
 }

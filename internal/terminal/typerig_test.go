@@ -249,6 +249,19 @@ func (r *typeRig) asked(text string) (hooks, asked int) {
 	return hooks, asked
 }
 
+// conversation is all that people said to the stand-in, in its order: the longest of what
+// it was asked.
+func (r *typeRig) conversation() (longest string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, b := range r.bodies {
+		if said := outbox.Squash(flatten(b)); len(said) > len(longest) {
+			longest = said
+		}
+	}
+	return longest
+}
+
 // flatten returns the texts of what people said in a request for messages.
 func flatten(body string) string {
 	var req struct {
