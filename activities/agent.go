@@ -158,6 +158,10 @@ func (a *Agent) RunAgent(ctx context.Context, in RunAgentInput) (RunAgentResult,
 		return RunAgentResult{Nothing: true}, nil
 	}
 	failpoint.At(failpoint.AgentTaken)
+	if in.driverSaid, err = a.beginWork(ctx, seat, in); err != nil {
+		return RunAgentResult{}, err
+	}
+	defer a.keepWorking(ctx, seat, in.Turn.Thread, in.Work)()
 	gone, err := a.passOn(ctx, seat, in, lines)
 	if err != nil {
 		return RunAgentResult{}, err

@@ -29,6 +29,9 @@ func (a *Agent) brief(ctx context.Context, seat *Seat, in RunAgentInput, lines [
 	if rel, err := filepath.Rel(dir.Path, dir.Outbox); err == nil {
 		b.Outbox = rel
 	}
+	if w := in.Work; w != nil {
+		b.Ask = rules.AskBrief{Drives: w.Drives(), Driver: w.Driver, DriverUser: w.driverUser(), Answer: in.driverSaid}
+	}
 	authors := map[string]rules.Author{}
 	for _, l := range in.Turn.Lines {
 		authors[l.Line.TS] = l.Author
@@ -36,6 +39,11 @@ func (a *Agent) brief(ctx context.Context, seat *Seat, in RunAgentInput, lines [
 	taken := map[string]bool{}
 	for _, l := range lines {
 		taken[l.TS] = true
+		if in.Work != nil {
+			if question, ok := rules.Question(l, rules.Person, in.Work.Ask.Dispatcher); ok {
+				l.Text = question
+			}
+		}
 		said := w.said(ctx, l, authors[l.TS])
 		said.Files, said.Unread = a.fetch(ctx, seat, dir, l)
 		b.Lines = append(b.Lines, said)
@@ -132,6 +140,9 @@ func (w *briefing) author(l rules.Line) rules.Author {
 func (w *briefing) said(ctx context.Context, l rules.Line, author rules.Author) rules.Said {
 	if author == "" {
 		author = w.author(l)
+	}
+	if asker, ok := rules.OldAsk(l); ok && asker != "" && (author == rules.Self || author == rules.Sibling) {
+		author, l.User = rules.Person, asker // it is their line, whoever posted it (A8)
 	}
 	return rules.Said{
 		TS: l.TS, Author: author, Name: w.name(ctx, l.User), User: l.User, Text: w.plain(ctx, l.Text),

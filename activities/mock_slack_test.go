@@ -72,6 +72,20 @@ func (mr *MockSlackClientMockRecorder) CompleteUpload(ctx, fileIDs, channel, thr
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "CompleteUpload", reflect.TypeOf((*MockSlackClient)(nil).CompleteUpload), ctx, fileIDs, channel, threadTS, comment)
 }
 
+// Delete mocks base method.
+func (m *MockSlackClient) Delete(ctx context.Context, channel, ts string) error {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Delete", ctx, channel, ts)
+	ret0, _ := ret[0].(error)
+	return ret0
+}
+
+// Delete indicates an expected call of Delete.
+func (mr *MockSlackClientMockRecorder) Delete(ctx, channel, ts any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Delete", reflect.TypeOf((*MockSlackClient)(nil).Delete), ctx, channel, ts)
+}
+
 // DeleteFile mocks base method.
 func (m *MockSlackClient) DeleteFile(ctx context.Context, fileID string) error {
 	m.ctrl.T.Helper()
@@ -160,6 +174,21 @@ func (mr *MockSlackClientMockRecorder) History(ctx, channel, oldest, limit any) 
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "History", reflect.TypeOf((*MockSlackClient)(nil).History), ctx, channel, oldest, limit)
 }
 
+// Members mocks base method.
+func (m *MockSlackClient) Members(ctx context.Context, channel string) ([]string, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Members", ctx, channel)
+	ret0, _ := ret[0].([]string)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Members indicates an expected call of Members.
+func (mr *MockSlackClientMockRecorder) Members(ctx, channel any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Members", reflect.TypeOf((*MockSlackClient)(nil).Members), ctx, channel)
+}
+
 // Post mocks base method.
 func (m *MockSlackClient) Post(ctx context.Context, r slackapi.PostRequest) (string, error) {
 	m.ctrl.T.Helper()
@@ -173,6 +202,21 @@ func (m *MockSlackClient) Post(ctx context.Context, r slackapi.PostRequest) (str
 func (mr *MockSlackClientMockRecorder) Post(ctx, r any) *gomock.Call {
 	mr.mock.ctrl.T.Helper()
 	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Post", reflect.TypeOf((*MockSlackClient)(nil).Post), ctx, r)
+}
+
+// Reactions mocks base method.
+func (m *MockSlackClient) Reactions(ctx context.Context, channel, ts string) ([]slackapi.Reaction, error) {
+	m.ctrl.T.Helper()
+	ret := m.ctrl.Call(m, "Reactions", ctx, channel, ts)
+	ret0, _ := ret[0].([]slackapi.Reaction)
+	ret1, _ := ret[1].(error)
+	return ret0, ret1
+}
+
+// Reactions indicates an expected call of Reactions.
+func (mr *MockSlackClientMockRecorder) Reactions(ctx, channel, ts any) *gomock.Call {
+	mr.mock.ctrl.T.Helper()
+	return mr.mock.ctrl.RecordCallWithMethodType(mr.mock, "Reactions", reflect.TypeOf((*MockSlackClient)(nil).Reactions), ctx, channel, ts)
 }
 
 // Replies mocks base method.

@@ -81,6 +81,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 	case in.Say == SayBinding && bound == "":
 		in.Say = SayNothing // operators are switched off (O5)
 	}
+	if in, err = p.asDriver(ctx, seat, in); err != nil {
+		return PostResult{}, retryLater(err)
+	}
 	postID, err := p.name(ctx, in)
 	if err != nil {
 		return PostResult{}, err
@@ -102,6 +105,9 @@ func (p *Poster) Post(ctx context.Context, in PostInput) (PostResult, error) {
 		if err != nil {
 			p.log(in).Error("a post cannot be made", "error", err)
 		}
+	}
+	if err := p.endClaim(ctx, seat, in, ts != ""); err != nil {
+		return PostResult{}, retryLater(err)
 	}
 	if err := p.finish(ctx, in); err != nil {
 		return PostResult{}, err

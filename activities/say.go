@@ -19,6 +19,7 @@ func (p *Poster) say(ctx context.Context, seat *Seat, in PostInput, postID strin
 	if err != nil {
 		return "", err
 	}
+	markLast(requests, in)
 	m := message{id: postID, seat: seat, thread: in.Turn.Thread, newThread: in.NewThread, kind: string(in.Say)}
 	first, err := p.inParts(ctx, &m, requests)
 	if err != nil {

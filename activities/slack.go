@@ -16,6 +16,9 @@ type SlackClient interface {
 	Post(ctx context.Context, r slackapi.PostRequest) (ts string, err error)
 	Edit(ctx context.Context, ts string, r slackapi.PostRequest) error
 	FindPost(ctx context.Context, channel, root, postID string, part int) (ts string, found bool, err error)
+	Delete(ctx context.Context, channel, ts string) error
+	Members(ctx context.Context, channel string) ([]string, error)
+	Reactions(ctx context.Context, channel, ts string) ([]slackapi.Reaction, error)
 	SetStatus(ctx context.Context, channel, root, status string) error
 	ClearStatus(ctx context.Context, channel, root string) error
 	History(ctx context.Context, channel, oldest string, limit int) iter.Seq2[rules.Line, error]

@@ -71,6 +71,10 @@ type RunAgentInput struct {
 	Operator *rules.Operator `json:"operator,omitempty"`
 	// Disposition is what this turn's bind came to, for the agent to know.
 	Disposition rules.Disposition `json:"disposition,omitempty"`
+	// Work is the turn's part in an ask (A5).
+	Work *ForceWork `json:"work,omitempty"`
+	// driverSaid is the answer that the turn adds to, read when the turn begins.
+	driverSaid string
 }
 
 // RunAgentResult is what a run came to.
@@ -200,6 +204,8 @@ type PostInput struct {
 	// Deposit goes with SayDeposit, OperatorStopped with SayOperatorStopped.
 	Deposit         *DepositInput    `json:"deposit,omitempty"`
 	OperatorStopped *OperatorStopped `json:"operator_stopped,omitempty"`
+	// Work is the turn's part in an ask: the driver's post is marked, and its claim goes (A5).
+	Work *ForceWork `json:"work,omitempty"`
 	// Text goes with SayRelay.
 	Text string `json:"text,omitempty"`
 }

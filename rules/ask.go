@@ -12,6 +12,8 @@ import (
 type Ask struct {
 	// Dispatcher is the bot user that was mentioned: only its post is the pick (A4).
 	Dispatcher string `json:"dispatcher"`
+	// Seats are the roster that is asked, as the door knew it.
+	Seats []PickSeat `json:"seats,omitempty"`
 }
 
 // DispatchLine is what the dispatcher says in the metadata of its one post under an ask (A3).
@@ -21,6 +23,10 @@ type DispatchLine struct {
 	Asker  string `json:"asker"`
 	Driver string `json:"driver"`
 }
+
+// DispatcherName is what the dispatcher is called in the ledger of posts and in logs. No seat
+// can have this name: a seat's has no space.
+const DispatcherName = "agent force"
 
 const (
 	// PickEvent is the type of the metadata of a dispatch line (A3).

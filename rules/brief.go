@@ -34,6 +34,8 @@ type Brief struct {
 	Noted []Said
 	// Edited are new texts of lines that earlier turns answered.
 	Edited []Said
+	// Ask is the turn's part in an ask of all seats (A5).
+	Ask AskBrief
 	// Outbox is where the agent puts files for the thread.
 	Outbox string
 	// Prompt is what a schedule, a webhook or the agent itself asks.
@@ -50,6 +52,7 @@ func (b Brief) String() string {
 	if b.Operator != "" {
 		fmt.Fprintf(&w, "%s\n", Visible(b.Operator))
 	}
+	w.WriteString(b.Ask.String())
 	if b.Outbox != "" {
 		fmt.Fprintf(&w, "Files that you write into %s are posted with your answer.\n", b.Outbox)
 	}
@@ -140,4 +143,29 @@ If there is nothing useful to add, make your whole final message %s and nothing 
 			strings.Join(siblings, ", "), HandOffForm)
 	}
 	return w.String()
+}
+
+// AskBrief is what an agent is told of its part in an ask of all seats (A5).
+type AskBrief struct {
+	// Drives: it answers. Else Driver, of the bot user DriverUser, has answered with Answer.
+	Drives             bool
+	Driver, DriverUser string
+	Answer             string
+}
+
+// String writes the part, "" where there is none.
+func (b AskBrief) String() string {
+	switch {
+	case b.Drives:
+		return "This is a question to every agent here, and you were picked to answer it. Another agent reads your answer afterwards and may add to it.\n"
+	case b.Driver == "":
+		return ""
+	}
+	return fmt.Sprintf(`This is a question to every agent here. %s was picked to answer it, and has:
+
+## The answer of %s
+%s
+
+You take one turn after it. Add only what improves that answer: a correction, a missed risk, a missing step. Do not repeat or sum up what it says. Only for a correction, begin with <@%s>. If there is nothing to add, your whole final message is %s.
+`, Visible(b.Driver), Visible(b.Driver), quote(b.Answer), b.DriverUser, Abstain)
 }

@@ -74,6 +74,10 @@ type ThreadFacts struct {
 	Seats []string
 	// RootSeen: the thread's first line is known, so that nobody who began it is missed.
 	RootSeen bool
+	// Siblings: another seat wrote in the thread.
+	Siblings bool
+	// Drives: this seat drives the thread (A8).
+	Drives bool
 	// StopTS is the newest stop that covers the thread for this seat, "" for none.
 	StopTS string
 }
@@ -83,7 +87,7 @@ func (f ThreadFacts) TakesPart(seat string) bool { return slices.Contains(f.Seat
 
 // tete tells whether the thread holds only this person and this seat (D3).
 func (f ThreadFacts) tete(user, seat string) bool {
-	if user == "" || !f.RootSeen || !f.TakesPart(seat) {
+	if user == "" || !f.RootSeen || f.Siblings || !f.TakesPart(seat) {
 		return false
 	}
 	for _, s := range f.Seats {
@@ -104,7 +108,7 @@ type Engagement struct {
 	// State is Owed, Noted, or Declined with a Reason.
 	State  State
 	Reason Reason
-	// Mentioned: the line mentions the seat.
+	// Mentioned: the line mentions the seat, or asks every seat (A1).
 	Mentioned bool
 	// Stop: the line is the stop word, and there is something here to stop (D4).
 	Stop bool
@@ -133,7 +137,7 @@ func Engage(line Line, author Author, self SeatIdentity, mentioned bool, f Threa
 func engages(line Line, author Author, self SeatIdentity, mentioned bool, f ThreadFacts) bool {
 	switch author {
 	case Person, Outsider:
-		return line.InDM() || mentioned || f.tete(line.User, self.Name)
+		return line.InDM() || mentioned || f.Drives || f.tete(line.User, self.Name)
 	case Sibling:
 		return looksLikeHandOff(line, mentioned)
 	}

@@ -9,6 +9,19 @@ const InlineText = 256 << 10
 // a run id: that changes when a workflow is reset.
 func TurnID(seat, channel, ts string) string { return seat + "/" + channel + "/" + ts }
 
+// ClaimPostID names a seat's post that says it works on an ask; it claims one at most twice,
+// for itself and in another's stead (A6).
+func ClaimPostID(seat, channel, askTS string, cover bool) string {
+	id := TurnID(seat, channel, askTS) + "/claim"
+	if cover {
+		id += "/cover"
+	}
+	return id
+}
+
+// DispatchPostID names the one dispatch line of an ask (A3).
+func DispatchPostID(channel, askTS string) string { return "dispatch/" + channel + "/" + askTS }
+
 // SweepID names the one line that says what the retrofit sweep bound to a thread.
 func SweepID(seat, channel, ts, eventTS string) string {
 	return TurnID(seat, channel, ts) + "/sweep/" + eventTS

@@ -151,16 +151,31 @@ func PostBlockID(postID string, part int) string {
 // IsPost tells whether a message carries the name of that post and part, in its
 // metadata or in a block_id. Anyone can write either: ask first whose message it is.
 func IsPost(raw json.RawMessage, postID string, part int) bool {
-	if m, ok := ParseMetadata(raw); ok {
-		var payload struct {
-			PostID string `json:"post_id"`
-			Part   int    `json:"part"`
-		}
-		if json.Unmarshal(m.Payload, &payload) == nil && payload.PostID == postID && payload.Part == part {
-			return true
-		}
+	if id, p := postNamed(raw); id == postID && p == part {
+		return true
 	}
 	return slices.Contains(ParseBlockIDs(raw), PostBlockID(postID, part))
+}
+
+// OfPost tells whether a message is one of that post's, by its metadata.
+func OfPost(raw json.RawMessage, postID string) bool {
+	id, _ := postNamed(raw)
+	return id != "" && id == postID
+}
+
+func postNamed(raw json.RawMessage) (id string, part int) {
+	m, ok := ParseMetadata(raw)
+	if !ok {
+		return "", 0
+	}
+	var payload struct {
+		PostID string `json:"post_id"`
+		Part   int    `json:"part"`
+	}
+	if json.Unmarshal(m.Payload, &payload) != nil {
+		return "", 0
+	}
+	return payload.PostID, payload.Part
 }
 
 // maxFileName is in bytes: what file systems take, with room for a suffix.

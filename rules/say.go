@@ -43,6 +43,10 @@ func DeclineText(r Reason) string {
 		return "Slack would not tell me who you are, so I did nothing about this. Please send it again in a moment."
 	case ReasonHops:
 		return "This was handed on too often between agents, so I stop here. A person can pick it up by writing to me."
+	case ReasonThreadCap:
+		return "Agents have handed work to each other here too often, so I take no more of it in this thread. A person can pick it up by writing to me."
+	case ReasonAbstained:
+		return "I have nothing to say to this."
 	case ReasonBudget:
 		return "Today's budget for agents is used up, so I did nothing about this. Ask again tomorrow, or have the budget raised."
 	case ReasonCancelled:
@@ -50,6 +54,17 @@ func DeclineText(r Reason) string {
 	default:
 		return "I did nothing about this."
 	}
+}
+
+// CommandText answers a slash command: none does anything, and /agents is retired (A8).
+func CommandText(command, dispatcher string) string {
+	switch {
+	case command != "/agents":
+		return command + " is not a command of this seat. Mention it, or write to it directly."
+	case dispatcher != "":
+		return "/agents is retired. Mention <@" + dispatcher + "> in a channel instead: it asks every agent there."
+	}
+	return "/agents is retired. Mention @Agent Force in a channel instead: it asks every agent there."
 }
 
 // StopText says what a stop did (D4).

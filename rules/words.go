@@ -101,11 +101,14 @@ type Reason string
 
 // The reasons of declined lines.
 const (
-	ReasonDeleted   Reason = "deleted"   // L4
-	ReasonStopped   Reason = "stopped"   // D4
-	ReasonCancelled Reason = "cancelled" // the workflow was cancelled from outside
-	ReasonAbstained Reason = "abstained" // B4
-	ReasonOutsider  Reason = "outsider"  // D2
+	ReasonDeleted   Reason = "deleted"    // L4
+	ReasonStopped   Reason = "stopped"    // D4
+	ReasonCancelled Reason = "cancelled"  // the workflow was cancelled from outside
+	ReasonAbstained Reason = "abstained"  // B4
+	ReasonNoFinal   Reason = "no_final"   // A5: an ask whose driver has no answer to add to
+	ReasonCovered   Reason = "covered"    // A6: another seat answered the ask in this one's stead
+	ReasonThreadCap Reason = "thread_cap" // D2: seats have handed on too often in the thread
+	ReasonOutsider  Reason = "outsider"   // D2
 	ReasonNotMember Reason = "not_member"
 	ReasonUnknown   Reason = "unknown_person" // X1: Slack would not say who it is
 	ReasonHops      Reason = "hops"           // D2

@@ -250,7 +250,7 @@ func (d *dispatcher) line(ctx context.Context, p store.Pending) error {
 // send carries out a route.
 func (d *dispatcher) send(ctx context.Context, p store.Pending, r route) error {
 	t := workflows.Trigger{Kind: r.Kind, Author: p.Author, Line: p.Line, Reason: r.Reason, SiblingHop: r.SiblingHop, MaySpawn: r.MaySpawn,
-		RelayStandsDown: r.StandsDown, Door: r.Door}
+		RelayStandsDown: r.StandsDown, Door: r.Door, Ask: r.Ask}
 	switch {
 	case r.Drop:
 		if _, err := d.ledger.EndLine(ctx, d.name, p.Row.LineKey, rules.Declined, r.Reason); err != nil {

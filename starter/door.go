@@ -11,6 +11,7 @@ import (
 	"github.com/slack-go/slack/socketmode"
 
 	"agentsmith/internal/failpoint"
+	"agentsmith/rules"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 // door reads the Slack socket of one seat, in order, and acks what is durable (L2).
 type door struct {
 	*seat
-	inbox  *inbox
+	inbox  receiver
 	client *socketmode.Client
 	// first is called when the first socket is open.
 	first func()
@@ -44,6 +45,13 @@ type door struct {
 	conn *watchedConn
 }
 
+// receiver makes durable what a door reads; what it returns nil for may be acked (L2).
+type receiver interface {
+	receive(ctx context.Context, in inbound) error
+	// flush is called after the ack.
+	flush()
+}
+
 // doorOptions say how a door reaches Slack.
 type doorOptions struct {
 	appToken string
@@ -56,7 +64,7 @@ type doorOptions struct {
 	opened func()
 }
 
-func newDoor(s *seat, x *inbox, o doorOptions) *door {
+func newDoor(s *seat, x receiver, o doorOptions) *door {
 	if o.patience == 0 {
 		o.patience = pingPatience
 	}
@@ -154,7 +162,7 @@ func (d *door) ack(ctx context.Context, in inbound) {
 	if in.kind == isCommand {
 		payload = map[string]string{
 			"response_type": "ephemeral",
-			"text":          clip(in.command) + " is not a command of this seat. Mention it, or write to it directly.",
+			"text":          rules.CommandText(clip(in.command), d.force.dispatcher()),
 		}
 	}
 	if err := d.client.AckCtx(ctx, in.envelope, payload); err != nil {

@@ -274,7 +274,7 @@ func TestDoor_ACommandGetsAnAnswerInItsAck(t *testing.T) {
 	s.opens()
 	require.NoError(t, s.ana.Command("general", "/agents", "hello"))
 	eventually(t, func() bool { return len(s.box.Log(0).Ephemerals) == 1 }, "")
-	require.Contains(t, s.box.Log(0).Ephemerals[0].Text, "/agents is not a command of this seat")
+	require.Contains(t, s.box.Log(0).Ephemerals[0].Text, "/agents is retired. Mention <@UFORCE>")
 }
 
 func TestDoor_WhatIsNotDurableIsNotAcked(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"agentsmith/internal/config"
 	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
 	"agentsmith/rules"
@@ -114,6 +115,8 @@ type fakeSlack struct {
 	replies  map[string][]rules.Line
 	readErr  error
 	posts    []slackapi.PostRequest
+	bot      string
+	botErr   error
 }
 
 func (f *fakeSlack) User(_ context.Context, id string) (slackapi.Person, error) {
@@ -156,6 +159,12 @@ func (f *fakeSlack) read(lines []rules.Line, oldest string) iter.Seq2[rules.Line
 			}
 		}
 	}
+}
+
+func (f *fakeSlack) BotUserNamed(context.Context, string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bot, f.botErr
 }
 
 func (f *fakeSlack) Post(_ context.Context, r slackapi.PostRequest) (string, error) {
@@ -300,10 +309,13 @@ func (w *world) open() *entrance {
 	trinity := rules.SeatIdentity{Name: "trinity", BotUser: "UTRIN", BotID: "BTRIN"}
 	me := rules.SeatIdentity{Name: seatName, BotUser: self, BotID: "BSMITH"}
 	return assemble(&seat{
-		name:        seatName,
-		roster:      rules.Roster{Self: me, Seats: []rules.SeatIdentity{me, trinity}, Dispatcher: "UFORCE", Team: team},
-		access:      rules.Access{Members: true},
-		siblingHops: 2, owedTooLong: 5 * time.Minute, connections: 1,
+		name:   seatName,
+		roster: rules.Roster{Self: me, Seats: []rules.SeatIdentity{me, trinity}, Dispatcher: "UFORCE", Team: team},
+		access: rules.Access{Members: true},
+		force: newForceID(config.Dispatcher{Name: "Agent Force", BotUser: "UFORCE"}, []rules.PickSeat{
+			{Name: seatName, BotUser: self}, {Name: "trinity", BotUser: "UTRIN", Rank: 1},
+		}),
+		siblingHops: 2, threadHandOffs: 20, owedTooLong: 5 * time.Minute, connections: 1,
 		ledger: w.store, brains: w.brains, slack: w.slack, spool: kept, loud: w.loud,
 		log: slog.New(slog.DiscardHandler), now: time.Now,
 	}, filepath.Join(w.dir, "backfill"))

@@ -24,6 +24,8 @@ type house struct {
 	doors []*entrance
 	drain time.Duration
 	log   *slog.Logger
+	// dispatch runs the dispatcher's door (A3).
+	dispatch func(context.Context)
 	// shut counts the doors that have not opened yet; ready is called when all have.
 	shut  atomic.Int32
 	ready func()
@@ -36,6 +38,8 @@ type entrance struct {
 	inbox      *inbox
 	dispatcher *dispatcher
 	backfill   *backfill
+	// findAgain is how soon the dispatcher is looked for again; 0 is never.
+	findAgain time.Duration
 }
 
 // newHouse builds the doors and brings the schedules up to date. No socket opens yet;
@@ -53,6 +57,12 @@ func newHouse(ctx context.Context, cfg *config.Config, seats []identity, l ledge
 		h.doors = append(h.doors, e)
 	}
 	if len(seats) > 0 {
+		base := forceBase(cfg, seats, loud, log)
+		h.dispatch = func(ctx context.Context) {
+			dispatch(ctx, cfg, base, func(ctx context.Context, in workflows.ForcePickInput) error {
+				return signals.StartPick(ctx, temporal, in)
+			}, func() { log.Info("the dispatcher is ready") })
+		}
 		s := &schedules{client: temporal.ScheduleClient(), team: seats[0].Team, settings: settings, log: log}
 		if err := s.sync(ctx, cfg.Schedules); err != nil {
 			return nil, errors.Join(fmt.Errorf("bring the schedules up to date: %w", err), h.close())
@@ -76,27 +86,33 @@ func newEntrance(ctx context.Context, cfg *config.Config, id identity, all []ide
 		return nil, err
 	}
 	s := &seat{
-		name:        id.Name,
-		roster:      rosterOf(id, all, cfg),
-		access:      rules.Access{Members: cfg.Access.Talk.Members, Users: cfg.Access.Talk.Users},
-		spawn:       rules.Access{Members: cfg.Access.SpawnAllowed.Members, Users: cfg.Access.SpawnAllowed.Users},
-		siblingHops: cfg.Limits.SiblingHops,
-		owners:      cfg.Access.Owners,
-		owedTooLong: cfg.OwedTooLong,
-		connections: 1,
-		ledger:      l,
-		brains:      &seatBrains{client: temporal, seat: id.Name, settings: settings, workspace: id.URL},
-		slack:       id.client,
-		spool:       kept,
-		loud:        loud,
-		log:         log,
-		now:         time.Now,
+		name:           id.Name,
+		roster:         rosterOf(id, all, cfg),
+		access:         rules.Access{Members: cfg.Access.Talk.Members, Users: cfg.Access.Talk.Users},
+		spawn:          rules.Access{Members: cfg.Access.SpawnAllowed.Members, Users: cfg.Access.SpawnAllowed.Users},
+		siblingHops:    cfg.Limits.SiblingHops,
+		threadHandOffs: cfg.Limits.ThreadHandOffs,
+		force:          newForceID(cfg.Dispatcher, pickSeats(cfg, all)),
+		owners:         cfg.Access.Owners,
+		owedTooLong:    cfg.OwedTooLong,
+		connections:    1,
+		ledger:         l,
+		brains:         &seatBrains{client: temporal, seat: id.Name, settings: settings, workspace: id.URL},
+		slack:          id.client,
+		spool:          kept,
+		loud:           loud,
+		log:            log,
+		now:            time.Now,
 	}
+	first, cancel := context.WithTimeout(ctx, forceFirst)
+	defer cancel()
+	again := s.findDispatcher(first)
 	e := assemble(s, filepath.Join(cfg.DataDir, "backfill"))
 	e.door = newDoor(s, e.inbox, doorOptions{
 		appToken: id.AppToken.Reveal(), apiURL: cfg.Slack.APIURL, timeout: cfg.Slack.RequestTimeout, gap: e.backfill.opened,
 		opened: opened,
 	})
+	e.findAgain = again
 	if err := e.backfill.boot(ctx); err != nil {
 		return nil, errors.Join(err, kept.close())
 	}
@@ -121,12 +137,16 @@ func (h *house) run(ctx context.Context) error {
 	behind, stopBehind := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBehind()
 	var doors, others sync.WaitGroup
+	if h.dispatch != nil {
+		doors.Go(func() { h.dispatch(ctx) })
+	}
 	for _, e := range h.doors {
 		doors.Go(func() { e.door.run(ctx) })
 		others.Go(func() { e.dispatcher.run(behind) })
 		for _, work := range []func(context.Context){e.inbox.mend, e.backfill.run, e.sweep} {
 			others.Go(func() { work(ctx) })
 		}
+		others.Go(func() { e.lookForDispatcher(ctx, e.findAgain) })
 	}
 	<-ctx.Done()
 	h.log.Info("starter drains", "limit", h.drain.String())

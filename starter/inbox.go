@@ -121,7 +121,7 @@ func (x *inbox) record(ctx context.Context, in inbound) error {
 }
 
 func (x *inbox) recordLine(ctx context.Context, in inbound) error {
-	author := rules.Who(in.line, x.roster)
+	author := rules.Who(in.line, x.who())
 	var e rules.Engagement
 	row, err := x.ledger.Record(ctx, x.name, in.line, author, func(f store.Facts) store.Verdict {
 		e = x.engage(in.line, author, in.mentioned, f)
@@ -130,6 +130,7 @@ func (x *inbox) recordLine(ctx context.Context, in inbound) error {
 	if err != nil {
 		return fmt.Errorf("record a line: %w", err)
 	}
+	x.hint(in.line, author)
 	if !row.NeedsDispatch() {
 		return nil
 	}
@@ -143,7 +144,7 @@ func (x *inbox) recordLine(ctx context.Context, in inbound) error {
 // recordEdit carries out L4: a line that no turn has begun gets its new text, a begun one
 // is told to its brain, and a mention that was added makes the line owed.
 func (x *inbox) recordEdit(ctx context.Context, in inbound) error {
-	author := rules.Who(in.line, x.roster)
+	author := rules.Who(in.line, x.who())
 	res, err := x.ledger.RecordEdit(ctx, x.name, in.line, author, func(prev *rules.Line, f store.Facts) store.Verdict {
 		if f.Prior != nil && author == rules.Sibling {
 			return store.Verdict{State: rules.Noted}
@@ -152,6 +153,9 @@ func (x *inbox) recordEdit(ctx context.Context, in inbound) error {
 	})
 	if err != nil {
 		return fmt.Errorf("record an edit: %w", err)
+	}
+	if res.TextChanged {
+		x.hint(in.line, author)
 	}
 	if res.Row.NeedsDispatch() {
 		x.due.Store(true)
@@ -198,14 +202,14 @@ func (x *inbox) around(ctx context.Context, in inbound) bool {
 	if in.kind != isLine {
 		return false
 	}
-	author := rules.Who(in.line, x.roster)
-	e := rules.Engage(in.line, author, x.roster.Self, in.mentioned, rules.ThreadFacts{})
+	author := rules.Who(in.line, x.who())
+	e := rules.Engage(in.line, author, x.roster.Self, in.mentioned || x.asks(in.line, author), rules.ThreadFacts{})
 	if author != rules.Person || e.State != rules.Owed {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, aroundTimeout)
 	defer cancel()
-	trigger := workflows.Trigger{Kind: workflows.KindLine, Author: author, Line: in.line, Raw: in.line.Raw}
+	trigger := workflows.Trigger{Kind: workflows.KindLine, Author: author, Line: in.line, Raw: in.line.Raw, Ask: x.askOf(in.line, author)}
 	if e.Stop {
 		trigger = stopTrigger(in.line, author)
 		trigger.Raw = in.line.Raw

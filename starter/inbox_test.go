@@ -43,11 +43,12 @@ func TestInbox_WhatEngagesNobodyIsNoted(t *testing.T) {
 	w.arrives(
 		say("C1", ana, ts1, "", "hello all"),
 		say("C1", self, ts2, "", "<@USMITH> my own words"),
-		say("C1", "UFORCE", ts3, "", "<@USMITH> drives"),
+		say("C1", "UFORCE", ts3, "", "<@USMITH> drives"), // a running brain is told to look, and none is started
 		`{"type":"message","subtype":"bot_message","bot_id":"BCI","channel":"C1","ts":"`+ts4+`","text":"<@USMITH> built"}`,
 	)
 	w.settled()
-	require.Empty(t, w.brains.all())
+	require.Equal(t, []string{"pick " + ts3}, w.brains.says())
+	require.False(t, w.brains.all()[0].wake)
 	for _, ts := range []string{ts1, ts2, ts3, ts4} {
 		require.Equal(t, rules.Noted, w.row("C1", ts).State, ts)
 	}

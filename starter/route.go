@@ -34,6 +34,8 @@ type route struct {
 	FormerBox string `json:"former_box,omitempty"`
 	// Door is what a door line did (R1).
 	Door *workflows.DoorInput `json:"door,omitempty"`
+	// Ask: the line asks every seat (A1).
+	Ask *rules.Ask `json:"ask,omitempty"`
 	// Drop: the line is declined without a word, and reaches no brain.
 	Drop bool `json:"drop,omitempty"`
 }
@@ -115,7 +117,7 @@ func (d *dispatcher) decide(ctx context.Context, p store.Pending) (route, error)
 	if !known {
 		return route{}, errWaits
 	}
-	return route{Kind: workflows.KindLine, MaySpawn: spawn}, nil
+	return route{Kind: workflows.KindLine, MaySpawn: spawn, Ask: d.askOf(p.Line, p.Author)}, nil
 }
 
 func (d *dispatcher) decideHandOff(ctx context.Context, p store.Pending) (route, error) {
@@ -131,6 +133,13 @@ func (d *dispatcher) decideHandOff(ctx context.Context, p store.Pending) (route,
 		return route{Drop: true, Reason: rules.ReasonNoHandOff}, nil
 	case rules.OverHops(hop, d.siblingHops):
 		return route{Kind: workflows.KindDecline, Reason: rules.ReasonHops, SiblingHop: hop}, nil
+	}
+	taken, err := d.ledger.HandOffsTaken(ctx, d.name, p.Row.Thread())
+	if err != nil {
+		return route{}, fmt.Errorf("count the hand-offs of a thread: %w", err)
+	}
+	if taken > d.threadHandOffs { // this one is counted
+		return route{Kind: workflows.KindDecline, Reason: rules.ReasonThreadCap, SiblingHop: hop}, nil
 	}
 	return route{Kind: workflows.KindLine, SiblingHop: hop}, nil
 }

@@ -33,6 +33,7 @@ type ledger interface {
 	ThreadsSince(ctx context.Context, seat, since string) ([]store.ThreadMark, error)
 	DecideConversation(ctx context.Context, c store.Conversation, decide func(store.ConversationState) []store.ConversationDecision) error
 	OpenRelay(ctx context.Context, c store.Conversation) (store.Relay, error)
+	HandOffsTaken(ctx context.Context, seat string, t rules.Thread) (int, error)
 	Withdraw(ctx context.Context, seat string, key rules.LineKey, state rules.State, reason rules.Reason) (bool, error)
 	Ping(ctx context.Context) error
 }
@@ -45,6 +46,7 @@ type slackReader interface {
 	History(ctx context.Context, channel, oldest string, limit int) iter.Seq2[rules.Line, error]
 	Replies(ctx context.Context, channel, root, oldest string) iter.Seq2[rules.Line, error]
 	Post(ctx context.Context, r slackapi.PostRequest) (string, error)
+	BotUserNamed(ctx context.Context, name string) (string, error)
 }
 
 // loud says trouble so that nobody misses it: error log, /healthz red, one line in
@@ -64,7 +66,9 @@ type seat struct {
 	// owners may open a relay (X1).
 	owners      []string
 	siblingHops int
-	owedTooLong time.Duration
+	// threadHandOffs caps the hand-offs that the seat takes up in one thread (D2).
+	threadHandOffs int
+	owedTooLong    time.Duration
 	// connections is how many sockets of this app there should be.
 	connections int
 
@@ -74,8 +78,10 @@ type seat struct {
 	spool  *spool
 	people *people
 	loud   loud
-	log    *slog.Logger
-	now    func() time.Time
+	// force is what this seat knows of the dispatcher (A1).
+	force *forceID
+	log   *slog.Logger
+	now   func() time.Time
 	// dispatch wakes the dispatcher, remember has a thread read that the seat came late
 	// to; neither ever blocks.
 	dispatch func()
@@ -89,8 +95,9 @@ func (s *seat) engage(line rules.Line, author rules.Author, mentioned bool, f st
 	if f.Line.TS != "" {
 		line = f.Line
 	}
+	mentioned = mentioned || s.asks(line, author)
 	e := rules.Engage(line, author, s.roster.Self, mentioned, rules.ThreadFacts{
-		People: f.People, Seats: f.Seats, RootSeen: f.RootSeen, StopTS: f.StopTS,
+		People: f.People, Seats: f.Seats, RootSeen: f.RootSeen, Siblings: f.Siblings, Drives: f.Drives, StopTS: f.StopTS,
 	})
 	if f.Prior != nil && author != rules.Sibling && (!e.Mentioned || f.Prior.Mentioned) {
 		return rules.Engagement{State: rules.Noted, Mentioned: e.Mentioned}

@@ -170,6 +170,8 @@ func serve(ctx context.Context, cfg *config.Config, logger *slog.Logger, health 
 	})
 	box.RegisterActivity(agents)
 	box.RegisterActivity(poster)
+	box.RegisterActivity(&activities.Force{Poster: poster, Ledger: ledger, Now: time.Now, Wait: activities.Wait, Log: logger})
+	box.RegisterActivity(&activities.Dispatcher{Poster: poster, Self: dispatcherOf(cfg, logger), Log: logger})
 	ops.register(box)
 
 	if err := errors.Join(brains.Start(), box.Start()); err != nil {

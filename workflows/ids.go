@@ -11,6 +11,9 @@ const TaskQueue = "smith"
 // agent processes, its directories and its posts.
 func BoxTaskQueue(box string) string { return TaskQueue + "-box-" + box }
 
+// ForcePickID is the workflow ID of the dispatcher's pick for one ask.
+func ForcePickID(channel, askTS string) string { return "force-pick-" + channel + "-" + askTS }
+
 // ReplyID is the workflow ID of a seat's brain for one thread.
 func ReplyID(seat string, t rules.Thread) string {
 	return seat + "-reply-" + t.Channel + "-" + t.Root

@@ -48,6 +48,9 @@ const (
 	KindRelayDoor Kind = "relay_door"
 	// KindCheck asks about lines that are owed for too long (L3).
 	KindCheck Kind = "check"
+	// KindPick: the dispatcher or another seat has said something of an ask in the thread. It
+	// is a hint to look: what it says is read back (A4).
+	KindPick Kind = "pick"
 )
 
 // Trigger is what reaches a brain, as the input that starts it or by
@@ -91,11 +94,13 @@ type Trigger struct {
 	// HandedBack: a relay stood the line down and could not carry it. It is the brain's after
 	// all, like any line (R9); the field is for a person who reads the history.
 	HandedBack bool `json:"handed_back,omitempty"`
-	// Ask: the line asks every seat (A1); Pick: the dispatcher has named who drives one (A3).
-	// Nothing reads them yet. They ride before the gate that will (agent-force-ask-v1), so
-	// that its specimens are of runs which had them and did without.
+	// Ask: the line asks every seat (A1); Pick: the dispatcher has named who drives one, as
+	// the event said, which nobody believes before it is read back (A3, A4).
 	Ask  *rules.Ask          `json:"ask,omitempty"`
 	Pick *rules.DispatchLine `json:"pick,omitempty"`
+	// Work is this seat's part in the ask, once that is known: the line is then a turn of its
+	// own (A5).
+	Work *activities.ForceWork `json:"work,omitempty"`
 	// Door goes with KindRelayDoor.
 	Door *activities.DoorInput `json:"door,omitempty"`
 }
@@ -128,6 +133,8 @@ type ThreadView struct {
 	Lines   []string     `json:"lines,omitempty"`
 	Waiting []string     `json:"waiting,omitempty"`
 	Turns   int          `json:"turns"`
+	// Asks are the asks of all seats that this one waits with (A4).
+	Asks []string `json:"asks,omitempty"`
 	// Operator is the name of the thread's operator, where this run knows of one.
 	Operator string `json:"operator,omitempty"`
 }

@@ -62,6 +62,32 @@ func killOptions(ctx workflow.Context, s Settings, summary string) workflow.Cont
 	})
 }
 
+// askOptions are for WorkOnAsk. It is safe to repeat: a claim has one name. A day is longer
+// than Slack's longest outage.
+func askOptions(ctx workflow.Context, s Settings) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              BoxTaskQueue(s.Box),
+		ScheduleToCloseTimeout: 24 * time.Hour,
+		StartToCloseTimeout:    2 * time.Minute,
+		HeartbeatTimeout:       postHeartbeat,
+		RetryPolicy:            untilDone(),
+		Summary:                "look at an ask",
+	})
+}
+
+// dispatchOptions are for Dispatch: after ten minutes the seats have long picked by
+// themselves (A4).
+func dispatchOptions(ctx workflow.Context, box string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:              BoxTaskQueue(box),
+		ScheduleToCloseTimeout: 10 * time.Minute,
+		StartToCloseTimeout:    time.Minute,
+		HeartbeatTimeout:       postHeartbeat,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 500 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second},
+		Summary:                "dispatch",
+	})
+}
+
 // untilDone repeats what is safe to repeat, ever more slowly, until its activity's time is over.
 func untilDone() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute}

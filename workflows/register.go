@@ -10,5 +10,6 @@ import (
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Reply, workflow.RegisterOptions{Name: ReplyType})
 	r.RegisterWorkflowWithOptions(OperatorTask, workflow.RegisterOptions{Name: OperatorTaskType})
+	r.RegisterWorkflowWithOptions(ForcePick, workflow.RegisterOptions{Name: ForcePickType})
 	r.RegisterWorkflowWithOptions(RelayTick, workflow.RegisterOptions{Name: RelayTickType})
 }

@@ -36,6 +36,11 @@ type brain struct {
 	// asides are posts beside the turns: refusals, checks, and stops that found no turn.
 	asides   []aside
 	asideRun bool
+	// looking counts the looks at asks that are under way.
+	looking int
+	// hints counts what was said of asks; renewing: the run is about to continue as new.
+	hints    int
+	renewing bool
 	// deposits are words of sessions on their way into the thread; the first is in hand.
 	deposits []activities.DepositInput
 	idle     workflow.Future
@@ -64,6 +69,8 @@ type Carried struct {
 	LastDrive string    `json:"last_drive,omitempty"`
 	// Operator is the one that a turn of this thread bound (O2): no later turn asks again.
 	Operator *rules.Operator `json:"operator,omitempty"`
+	// Asks are lines that ask every seat, for as long as it is open what this one does (A4).
+	Asks []*ask `json:"asks,omitempty"`
 }
 
 // seenKept is how many names of triggers are carried: more than can be redelivered
@@ -74,8 +81,6 @@ func newBrain(ctx workflow.Context, in ReplyInput) (*brain, error) {
 	b := &brain{in: in, signals: workflow.GetSignalChannel(ctx, SignalAddContext)}
 	if in.Carried != nil {
 		b.Carried = *in.Carried
-	} else {
-		b.accept(ctx, in.Trigger)
 	}
 	err := workflow.SetQueryHandler(ctx, QueryThread, func() (ThreadView, error) { return b.view(), nil })
 	if err != nil {
@@ -84,6 +89,12 @@ func newBrain(ctx workflow.Context, in ReplyInput) (*brain, error) {
 	workflow.Go(ctx, b.listen)
 	workflow.Go(ctx, b.sayAsides)
 	workflow.Go(ctx, b.sayDeposits)
+	for _, a := range b.Asks {
+		b.workOn(ctx, a)
+	}
+	if in.Carried == nil {
+		b.accept(ctx, in.Trigger)
+	}
 	return b, nil
 }
 
@@ -101,6 +112,8 @@ func (b *brain) run(ctx workflow.Context) error {
 			b.takeTurn(ctx)
 		case b.asidesDue():
 			b.await(ctx, func() bool { return b.turnDue() || !b.asidesDue() })
+		case len(b.Asks) > 0:
+			b.await(ctx, func() bool { return b.turnDue() || b.asidesDue() || len(b.Asks) == 0 })
 		case b.quiet(ctx):
 			return nil
 		default:
@@ -139,8 +152,9 @@ func (b *brain) quiet(ctx workflow.Context) bool {
 // running, so that nothing is lost between the two runs. Lines may wait: they are
 // carried, since a busy thread is never quiet.
 func (b *brain) renew(ctx workflow.Context) error {
-	for b.drain(ctx); b.asidesDue(); b.drain(ctx) {
-		b.await(ctx, func() bool { return !b.asidesDue() })
+	b.renewing = true
+	for b.drain(ctx); b.asidesDue() || b.looking > 0; b.drain(ctx) {
+		b.await(ctx, func() bool { return !b.asidesDue() && b.looking == 0 })
 		if ctx.Err() != nil {
 			return b.leave(ctx)
 		}
@@ -157,7 +171,11 @@ func (b *brain) leave(ctx workflow.Context) error {
 	cause := ctx.Err()
 	free, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	for b.drain(free); b.asidesDue() || b.turnDue(); b.drain(free) {
+	for b.drain(free); b.asidesDue() || b.turnDue() || len(b.Asks) > 0; b.drain(free) {
+		for _, a := range b.Asks {
+			b.Waiting = append(b.Waiting, a.Trigger)
+		}
+		b.Asks = nil
 		if b.asidesDue() {
 			b.await(free, func() bool { return !b.asidesDue() })
 			continue
@@ -176,6 +194,9 @@ func (b *brain) view() ThreadView {
 		v.Lines = stamps(b.turn.lines)
 	}
 	v.Waiting = stamps(b.Waiting)
+	for _, a := range b.Asks {
+		v.Asks = append(v.Asks, a.Line.TS)
+	}
 	if b.Operator != nil {
 		v.Operator = rules.OperatorName(b.Operator.Slug)
 	}
@@ -188,6 +209,8 @@ func (b *brain) doing() string {
 		return "posting the answer"
 	case b.turn != nil:
 		return "running the agent"
+	case len(b.Asks) > 0:
+		return "waiting with an ask of all seats"
 	default:
 		return "waiting for a line"
 	}

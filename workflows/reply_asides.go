@@ -113,6 +113,9 @@ func (b *brain) stopInput(t Trigger, said activities.StopSaid, waiting []Trigger
 // not hold are looked for in the thread, and failed aloud when they are not there (L3).
 func (b *brain) check(ctx workflow.Context, t Trigger) {
 	held := stamps(b.Waiting)
+	for _, a := range b.Asks {
+		held = append(held, a.Line.TS)
+	}
 	if b.turn != nil {
 		held = append(held, stamps(b.turn.lines)...)
 	}

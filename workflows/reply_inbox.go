@@ -36,17 +36,22 @@ func (b *brain) drain(ctx workflow.Context) {
 // accept puts a trigger where it belongs. It never yields, so that two triggers are
 // accepted one after the other.
 func (b *brain) accept(ctx workflow.Context, t Trigger) {
+	asks := takesAsks(ctx)
 	if !b.fresh(t) {
 		return
 	}
 	switch t.Kind {
 	case KindLine:
 		b.LastLine = workflow.Now(ctx)
-		if t.RelayStandsDown {
-			break // a relay carries it; this run is there for the session's words (R3, R5)
+		switch {
+		case t.RelayStandsDown: // a relay carries it; this run is there for the session's words (R3, R5)
+		case asks && t.Ask != nil:
+			b.asked(ctx, t)
+		default:
+			b.wait(t)
 		}
-		b.Waiting = append(b.Waiting, t)
-		slices.SortStableFunc(b.Waiting, func(x, y Trigger) int { return rules.CompareTS(x.Line.TS, y.Line.TS) })
+	case KindPick:
+		b.hints++
 	case KindEdit:
 		b.edited(t)
 	case KindDelete:
@@ -100,6 +105,12 @@ func (b *brain) edited(t Trigger) {
 		}
 		return
 	}
+	for _, a := range b.Asks {
+		if a.Line.TS == t.Line.TS {
+			a.Line.Text, a.TextRef, a.Line.EditedTS = t.Line.Text, t.TextRef, t.Line.EditedTS
+			return
+		}
+	}
 	b.Edits = append(b.Edits, activities.Edit{TS: t.Line.TS, Text: t.Line.Text})
 }
 
@@ -110,6 +121,13 @@ func (b *brain) deleted(ctx workflow.Context, t Trigger) {
 		if w.Line.TS == t.Line.TS {
 			b.Waiting = slices.Delete(b.Waiting, i, i+1)
 			b.Deleted = append(b.Deleted, w)
+			return
+		}
+	}
+	for _, a := range b.Asks {
+		if a.Line.TS == t.Line.TS {
+			b.drop(a)
+			b.Deleted = append(b.Deleted, a.Trigger)
 			return
 		}
 	}
@@ -149,6 +167,13 @@ func (b *brain) stoppedLines() []Trigger {
 		old := w.Line.TS != "" && rules.CompareTS(w.Line.TS, b.StopTS) < 0
 		if old {
 			out = append(out, w)
+		}
+		return old
+	})
+	b.Asks = slices.DeleteFunc(b.Asks, func(a *ask) bool {
+		old := rules.CompareTS(a.Line.TS, b.StopTS) < 0
+		if old {
+			out = append(out, a.Trigger)
 		}
 		return old
 	})

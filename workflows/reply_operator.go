@@ -29,6 +29,9 @@ func (b *brain) bind(ctx workflow.Context, t *turn) {
 func (b *brain) humanLines(t *turn) []Trigger {
 	var out []Trigger
 	for _, l := range t.lines {
+		if l.Work != nil && !l.Work.Drives() {
+			continue // on an ask only the driver binds
+		}
 		if rules.HumanTurn(rules.HumanTurnFacts{
 			Author: l.Author, IsCron: l.IsCron, SiblingHop: l.SiblingHop, SelfDriveHop: l.SelfDriveHop,
 			Reportable: b.in.Thread.Root != "",

@@ -81,8 +81,11 @@ func (t *turn) killed(ctx workflow.Context) bool {
 
 // nextTurn takes what waits: all lines are answered together (B2).
 func (b *brain) nextTurn(ctx workflow.Context) *turn {
-	t := &turn{lines: b.Waiting, drive: b.Drive, edits: b.Edits, dropped: map[string]bool{}}
-	b.Waiting, b.Drive, b.Edits = nil, nil, nil
+	t := &turn{lines: b.nextLines(), edits: b.Edits, dropped: map[string]bool{}}
+	b.Edits = nil
+	if t.work() == nil {
+		t.drive, b.Drive = b.Drive, nil
+	}
 	switch {
 	case len(t.lines) > 0 && t.lines[0].Line.TS != "":
 		t.id = rules.TurnID(b.in.Seat, b.in.Thread.Channel, t.lines[0].Line.TS)
@@ -150,6 +153,7 @@ func (b *brain) runAgent(ctx workflow.Context, t *turn) (activities.RunAgentResu
 		Drives:  b.in.Settings.SelfDriveHops,
 	}
 	in.SiblingHop = t.siblingHop()
+	in.Work = t.work()
 	in.Operator, in.Disposition = b.Operator, t.binding.Disposition
 	for _, l := range t.lines {
 		if l.Prompt != "" {
@@ -221,6 +225,9 @@ func failurePost(err error) activities.PostInput {
 			post.Say, post.State, post.Reason = activities.SayNothing, rules.Declined, rules.ReasonStopped
 		case activities.ErrTypeDeclined:
 			post.Say, post.State, post.Reason = activities.SayDecline, rules.Declined, details.Reason
+			if details.Reason == rules.ReasonCovered || details.Reason == rules.ReasonNoFinal {
+				post.Say = activities.SayNothing // another seat has the word (A6)
+			}
 		case activities.ErrTypeWorkerDied:
 			post.Reason = rules.ReasonWorkerDied
 		case activities.ErrTypeAgent:
@@ -253,6 +260,7 @@ func (b *brain) post(ctx workflow.Context, t *turn, in activities.PostInput) act
 		in.PostID = t.id
 	}
 	in.NewThread = b.in.Thread.Root == ""
+	in.Work = t.work()
 	if t.binding.Disposition != "" {
 		in.Binding = &t.binding
 	}

@@ -22,6 +22,7 @@ var (
 	wordShape    = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 	channelShape = regexp.MustCompile(`^[CDG][A-Z0-9]{2,31}$`)
 	userShape    = regexp.MustCompile(`^[UW][A-Z0-9]{2,31}$`)
+	stickerShape = regexp.MustCompile(`^[a-z0-9_+'-]{1,100}$`)
 	envShape     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	modelShape   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]*$`)
 	cronShape    = regexp.MustCompile(`^[A-Za-z0-9*,/?-]+( +[A-Za-z0-9*,/?-]+){4}$`)
@@ -103,7 +104,34 @@ func (l *loader) checkSlack(c *Config) {
 	l.apiURL("slack.api_url", c.Slack.APIURL, "https://slack.com/api/")
 	l.between("slack.request_timeout", c.Slack.RequestTimeout, time.Second, time.Minute)
 	l.channel("ops_channel", c.OpsChannel)
-	l.user("dispatcher.bot_user", c.Dispatcher.BotUser)
+	l.checkDispatcher(c)
+}
+
+// checkDispatcher takes what the environment says of the dispatcher. A token that is not
+// there, or not one, is no problem of the config: the dispatcher says so, and tries again.
+func (l *loader) checkDispatcher(c *Config) {
+	d := &c.Dispatcher
+	if id := strings.TrimSpace(l.env("AGENT_FORCE_USER_ID")); id != "" {
+		if !userShape.MatchString(id) {
+			l.add("dispatcher", "AGENT_FORCE_USER_ID %s is no id of a bot user; write one such as U0123456789", short(id))
+		}
+		d.BotUser = id
+	}
+	l.user("dispatcher.bot_user", d.BotUser)
+	if d.Box == "" {
+		d.Box = c.Box
+	}
+	if !wordShape.MatchString(d.Box) {
+		l.add("dispatcher.box", "dispatcher.box %s is no name of a box; write small letters, digits and dashes", short(d.Box))
+	}
+	if strings.TrimSpace(d.Name) == "" {
+		l.add("dispatcher.name", "dispatcher.name is empty; write the name of its app in Slack, such as Agent Force")
+	}
+	for path, name := range map[string]string{"dispatcher.bot_token_env": d.BotTokenEnv, "dispatcher.app_token_env": d.AppTokenEnv} {
+		if !envShape.MatchString(name) {
+			l.add(path, "%s must be the name of a variable, such as AGENT_FORCE_BOT_TOKEN; a token never stands in the config", path)
+		}
+	}
 }
 
 // apiURL refuses an address that would send a token in the clear, or anywhere odd.
@@ -145,7 +173,7 @@ func (l *loader) checkLimits(c *Config) {
 	for _, hops := range []struct {
 		path string
 		n    int
-	}{{"limits.sibling_hops", lim.SiblingHops}, {"limits.self_drive_hops", lim.SelfDriveHops}} {
+	}{{"limits.sibling_hops", lim.SiblingHops}, {"limits.self_drive_hops", lim.SelfDriveHops}, {"limits.thread_hand_offs", lim.ThreadHandOffs}} {
 		if hops.n < 0 || hops.n > 100 {
 			l.add(hops.path, "%s must be between 0 and 100, not %d", hops.path, hops.n)
 		}
@@ -185,11 +213,15 @@ func (c *Config) private(name string) bool {
 			return true
 		}
 	}
+	if name == c.Dispatcher.BotTokenEnv || name == c.Dispatcher.AppTokenEnv {
+		return true
+	}
 	for _, s := range c.Seats {
 		if name == s.BotTokenEnv || name == s.AppTokenEnv {
 			return true
 		}
 	}
+	upper = strings.TrimSuffix(upper, "_FILE")
 	return strings.HasSuffix(upper, "_BOT_TOKEN") || strings.HasSuffix(upper, "_APP_TOKEN")
 }
 

@@ -4,6 +4,7 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,8 +70,12 @@ type Seat struct {
 	AllowedTools    []string `yaml:"allowed_tools"`
 	DisallowedTools []string `yaml:"disallowed_tools"`
 	PermissionMode  string   `yaml:"permission_mode"`
-	BotTokenEnv     string   `yaml:"bot_token_env"` // default <NAME>_BOT_TOKEN
-	AppTokenEnv     string   `yaml:"app_token_env"` // default <NAME>_APP_TOKEN
+	// Area are the people whose asks are this seat's, Stickers the reactions that stand for
+	// it on the root of a thread (A2).
+	Area        []string `yaml:"area"`
+	Stickers    []string `yaml:"stickers"`
+	BotTokenEnv string   `yaml:"bot_token_env"` // default <NAME>_BOT_TOKEN
+	AppTokenEnv string   `yaml:"app_token_env"` // default <NAME>_APP_TOKEN
 
 	BotToken Secret `yaml:"-"`
 	AppToken Secret `yaml:"-"`
@@ -81,9 +86,42 @@ func (s *Seat) setDefaults() {
 	s.PermissionMode = "default"
 }
 
-// Dispatcher is the app named "Agent Force" (A1).
+// Dispatcher is the app that picks who drives an ask (A1, A3). Its tokens are optional:
+// without them nobody dispatches from here, and the seats pick by themselves (A4).
 type Dispatcher struct {
+	// Name is what the bot user is found by in Slack, BotUser its id where it is known; the
+	// environment's AGENT_FORCE_USER_ID wins.
+	Name    string `yaml:"name"`
 	BotUser string `yaml:"bot_user"`
+	// Box is the machine that posts its lines; the config's own where not said.
+	Box         string `yaml:"box"`
+	BotTokenEnv string `yaml:"bot_token_env"` // default AGENT_FORCE_BOT_TOKEN
+	AppTokenEnv string `yaml:"app_token_env"` // default AGENT_FORCE_APP_TOKEN
+}
+
+// Tokens reads the dispatcher's tokens, "" where one is not there. A variable named like a
+// token's with _FILE behind it names a file that holds the token: it may appear later.
+func (d Dispatcher) Tokens(env func(string) string) (bot, app Secret, err error) {
+	if bot, err = takeToken(env, d.BotTokenEnv, "xoxb-"); err != nil {
+		return "", "", err
+	}
+	app, err = takeToken(env, d.AppTokenEnv, "xapp-")
+	return bot, app, err
+}
+
+func takeToken(env func(string) string, name, begins string) (Secret, error) {
+	value := strings.TrimSpace(env(name))
+	if file := env(name + "_FILE"); value == "" && file != "" {
+		raw, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("read the file that %s_FILE names: %w", name, err)
+		}
+		value = strings.TrimSpace(string(raw))
+	}
+	if value != "" && (!strings.HasPrefix(value, begins) || strings.ContainsAny(value, " \t\r\n")) {
+		return "", fmt.Errorf("%s does not hold the token that is needed here: that one begins with %s", name, begins)
+	}
+	return Secret(value), nil
 }
 
 // Access says who may do what (X1).
@@ -120,6 +158,8 @@ type Limits struct {
 	TurnOutputBytes int64         `yaml:"turn_output_bytes"`
 	SiblingHops     int           `yaml:"sibling_hops"`
 	SelfDriveHops   int           `yaml:"self_drive_hops"`
+	// ThreadHandOffs caps the hand-offs that a seat takes up in one thread, ever (D2).
+	ThreadHandOffs int `yaml:"thread_hand_offs"`
 }
 
 // Agent says how the agent CLI is run (B8).
@@ -222,11 +262,12 @@ func defaults() *Config {
 		Access:  Access{Talk: Talk{Members: true}, SpawnAllowed: Spawn{Members: true}},
 		Limits: Limits{
 			ConcurrentTurns: 4, DailyCostUSD: 50, TurnTimeout: 30 * time.Minute,
-			TurnOutputBytes: 8 << 20, SiblingHops: 2, SelfDriveHops: 3,
+			TurnOutputBytes: 8 << 20, SiblingHops: 2, SelfDriveHops: 3, ThreadHandOffs: 20,
 		},
 		IdleAfter:   30 * time.Minute,
 		OwedTooLong: 5 * time.Minute,
 		Drain:       time.Minute,
+		Dispatcher:  Dispatcher{Name: "Agent Force", BotTokenEnv: "AGENT_FORCE_BOT_TOKEN", AppTokenEnv: "AGENT_FORCE_APP_TOKEN"},
 		Agent:       Agent{Command: "claude", PassEnv: DefaultPassEnv()},
 		Operators:   Operators{Tmux: "tmux", Socket: "smith", Limit: 8, Cleanup: CleanupWorktree},
 		Classifier:  Classifier{Model: "haiku", Timeout: 45 * time.Second},

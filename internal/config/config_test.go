@@ -71,6 +71,7 @@ func TestLoad_ReadsTheExampleAndItShowsTheDefaults(t *testing.T) {
 	example.File, bare.File = "", ""
 	// [] and an absent list mean the same.
 	example.WritableRoots, example.Access.Owners, example.Schedules, example.Seats[0].DisallowedTools = nil, nil, nil, nil
+	example.Seats[0].Area, example.Seats[0].Stickers = nil, nil
 	require.Equal(t, bare, example)
 }
 

@@ -19,6 +19,26 @@ func (l *loader) checkSeats(c *Config) {
 		l.checkSeat(c, i, at)
 		l.checkAgentOf(s, at)
 		l.checkTokens(c, i, at)
+		l.checkPick(c, i, at)
+	}
+}
+
+// checkPick looks at what a pick goes by (A2). What stands for two seats stands for none.
+func (l *loader) checkPick(c *Config, i int, at string) {
+	s := c.Seats[i]
+	for j, u := range s.Area {
+		l.mustUser(fmt.Sprintf("%s.area[%d]", at, j), u)
+	}
+	for j, name := range s.Stickers {
+		path := fmt.Sprintf("%s.stickers[%d]", at, j)
+		if !stickerShape.MatchString(name) {
+			l.add(path, "%s %s is no name of a reaction; write it without colons, such as hammer_and_wrench", path, short(name))
+		}
+		for _, o := range c.Seats[:i] {
+			if slices.Contains(o.Stickers, name) {
+				l.add(path, "%s %s stands for seat %s already; one reaction stands for one seat", path, short(name), short(o.Name))
+			}
+		}
 	}
 }
 

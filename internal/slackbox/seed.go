@@ -57,6 +57,8 @@ type App struct {
 	Events []string `json:"events"`
 	// Commands are the slash commands that belong to the app ("/agents").
 	Commands []string `json:"commands,omitempty"`
+	// RealName is what people see of its bot user; Name where there is none.
+	RealName string `json:"real_name,omitempty"`
 	// Seat apps get a direct message with every person.
 	Seat bool `json:"seat"`
 }
@@ -92,7 +94,7 @@ func SeatEvents() []string {
 func DispatcherScopes() []string {
 	return []string{
 		"app_mentions:read", "chat:write", "channels:history", "groups:history", "channels:read", "groups:read",
-		"reactions:read", "users:read",
+		"reactions:read", "users:read", "metadata.message:read",
 	}
 }
 
@@ -115,7 +117,7 @@ func DefaultSeed() Seed {
 		Apps: []App{
 			{Name: "smith", Seat: true, Commands: []string{"/agents"}},
 			{Name: "trinity", Seat: true},
-			{Name: "agent-force", Scopes: DispatcherScopes(), Events: []string{"app_mention"}},
+			{Name: "agent-force", RealName: "Agent Force", Scopes: DispatcherScopes(), Events: []string{"app_mention"}},
 		},
 		Channels: []Channel{
 			{Name: "general", Shared: true, Members: everyone},

@@ -1,6 +1,7 @@
 package slackbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -252,7 +253,7 @@ func (w *world) addApp(a App) error {
 		return fmt.Errorf("slackbox: seed: app %s: one of its ids or tokens is in use", a.Name)
 	}
 	x := &app{App: a}
-	x.user = &user{User: User{ID: a.BotUser, Name: a.Name, RealName: a.Name, Team: w.team.ID, Kind: Member}, app: x}
+	x.user = &user{User: User{ID: a.BotUser, Name: a.Name, RealName: cmp.Or(a.RealName, a.Name), Team: w.team.ID, Kind: Member}, app: x}
 	x.hub = hub{app: x, inflight: map[string]*envelope{}}
 	scope := map[string]bool{}
 	for _, s := range a.Scopes {

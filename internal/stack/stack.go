@@ -50,6 +50,8 @@ type Options struct {
 	SearchAttributes []string
 	// Seats are the names of the seats to run; nil is every seat of the local Slack.
 	Seats []string
+	// Dispatcher gives the dispatcher its tokens; without them it idles (A3).
+	Dispatcher bool
 	// Config is laid over the config that the stack writes.
 	Config map[string]any
 	// Env is added to the environment of worker and starter.
@@ -256,6 +258,9 @@ func (s *Stack) env() []string {
 	for _, app := range s.seatApps() {
 		env = append(env, envName(app.Name)+"_BOT_TOKEN="+app.BotToken)
 	}
+	if app, ok := s.dispatcher(); ok {
+		env = append(env, "AGENT_FORCE_BOT_TOKEN="+app.BotToken)
+	}
 	if s.Options.Operators == nil {
 		env = append(env, "SMITH_AUTO_OPERATOR=off")
 	}
@@ -268,7 +273,20 @@ func (s *Stack) starterEnv() []string {
 	for _, app := range s.seatApps() {
 		env = append(env, envName(app.Name)+"_APP_TOKEN="+app.AppToken)
 	}
+	if app, ok := s.dispatcher(); ok {
+		env = append(env, "AGENT_FORCE_APP_TOKEN="+app.AppToken)
+	}
 	return env
+}
+
+// dispatcher is the local Slack's app that picks, if this stack runs it.
+func (s *Stack) dispatcher() (slackbox.App, bool) {
+	for _, app := range s.Slack.State().Apps {
+		if s.Options.Dispatcher && app.Name == "agent-force" {
+			return app.App, true
+		}
+	}
+	return slackbox.App{}, false
 }
 
 func (s *Stack) workerEnv() []string {

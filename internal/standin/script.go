@@ -44,6 +44,9 @@ const quoted = 400
 //	[[commit MESSAGE]]    commit what changed in the agent's directory, by the Bash tool
 //	[[terminal]]          what stands before it is for an agent in print mode only, what
 //	                      follows for one in a terminal: an operator reads the same line
+//	[[adds]]              what stands before it is for the agent that answers an ask of
+//	                      every agent, what follows for one that adds to its answer; one
+//	                      that has nothing behind it adds nothing
 //	[[classify …]]        what the classifier is told of the line, see classify; for a
 //	                      turn it is nothing
 //
@@ -76,6 +79,15 @@ func standInAnswer(req Request) string {
 // turnDirectives are those that a turn carries out, in print mode or in a terminal.
 func turnDirectives(req Request) []directive {
 	list := slices.DeleteFunc(parseDirectives(req.Said), func(x directive) bool { return x.name == "classify" })
+	adds := slices.IndexFunc(list, func(x directive) bool { return x.name == "adds" })
+	switch {
+	case adding(req) && adds < 0:
+		return []directive{{name: "abstain"}}
+	case adding(req):
+		list = list[adds+1:]
+	case adds >= 0:
+		list = list[:adds]
+	}
 	at := slices.IndexFunc(list, func(x directive) bool { return x.name == "terminal" })
 	switch {
 	case at < 0:
@@ -85,6 +97,9 @@ func turnDirectives(req Request) []directive {
 	}
 	return list[:at]
 }
+
+// adding tells whether the agent is asked to add to another's answer.
+func adding(req Request) bool { return strings.Contains(req.User, "\nYou take one turn after it.") }
 
 type directive struct {
 	name string
@@ -202,7 +217,7 @@ var (
 var known = map[string]bool{
 	"say": true, "abstain": true, "recall": true, "result": true, "long": true, "sleep": true, "tool": true,
 	"file": true, "error": true, "ratelimit": true, "hang": true, "drop": true,
-	"commit": true, "terminal": true, "classify": true,
+	"commit": true, "terminal": true, "adds": true, "classify": true,
 }
 
 // parseDirectives finds the directives of a text; what is no directive is skipped.

@@ -21,6 +21,10 @@ type Facts struct {
 	Seats []string
 	// RootSeen: it is known who began the thread. Without it, People may lack that person.
 	RootSeen bool
+	// Siblings: another seat wrote in the thread, wherever that runs.
+	Siblings bool
+	// Drives: this seat drives the thread (A8).
+	Drives bool
 	// StopTS is the ts of the newest stop that covers the thread for this seat, "" for none (D4).
 	StopTS string
 }
@@ -55,8 +59,23 @@ func (s *Store) facts(ctx context.Context, q query, seat string, line rules.Line
 	if f.RootSeen, err = rootSeen(ctx, q, line); err != nil {
 		return f, err
 	}
+	if f.Siblings, err = someRow(ctx, q, `SELECT COUNT(*) FROM ledger l
+		WHERE l.team = $1 AND l.channel = $2 AND l.root = $3 AND l.seat = $4 AND l.author = $5`, t.Team, t.Channel, t.Root, seat, string(rules.Sibling)); err != nil {
+		return f, err
+	}
+	if f.Drives, err = someRow(ctx, q, `SELECT COUNT(*) FROM drives d
+		WHERE d.seat = $1 AND d.team = $2 AND d.channel = $3 AND d.root = $4`, seat, t.Team, t.Channel, t.Root); err != nil {
+		return f, err
+	}
 	f.StopTS, err = newestStop(ctx, q, seat, t)
 	return f, err
+}
+
+// someRow tells whether a count is above none.
+func someRow(ctx context.Context, q query, sql string, args ...any) (bool, error) {
+	var n int
+	err := q.row(ctx, sql, args...).Scan(&n)
+	return n > 0, err
 }
 
 // rootSeen tells whether it is known who began the line's thread: its first message is on
@@ -69,8 +88,6 @@ func rootSeen(ctx context.Context, q query, line rules.Line) (bool, error) {
 	if err != nil || root != nil && root.present {
 		return err == nil, err
 	}
-	var n int
-	err = q.row(ctx, `SELECT COUNT(*) FROM posts p WHERE p.team = $1 AND p.channel = $2 AND p.root = '' AND p.ts = $3`,
-		line.Team, line.Channel, line.Root).Scan(&n)
-	return n > 0, err
+	return someRow(ctx, q, `SELECT COUNT(*) FROM posts p WHERE p.team = $1 AND p.channel = $2 AND p.root = '' AND p.ts = $3`,
+		line.Team, line.Channel, line.Root)
 }
