@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
+	"agentsmith/internal/failpoint"
 	"agentsmith/internal/slackapi"
 	"agentsmith/internal/store"
 	"agentsmith/rules"
@@ -98,6 +99,7 @@ func (f *Force) take(ctx context.Context, seat *Seat, in ForceInput, ask rules.L
 	if err != nil {
 		return out, retryLater(err)
 	}
+	failpoint.At(failpoint.ForceClaimed)
 	work := &ForceWork{Ask: in.Ask, AskTS: ask.TS, Claim: ts, ClaimPost: id, Cover: step.Cover}
 	if !step.Settle {
 		return f.drive(ctx, seat, in, work, out)
@@ -131,7 +133,7 @@ func (f *Force) drive(ctx context.Context, seat *Seat, in ForceInput, work *Forc
 		return out, retryLater(err)
 	}
 	// One seat drives a thread for the rest of it: the one that drove first (A8).
-	if rules.ThreadDriver(lines, in.Ask.Dispatcher, in.Ask.Seats) == seat.Name {
+	if rules.ThreadDriver(lines, work.AskTS, in.Ask.Dispatcher, in.Ask.Seats) == seat.Name {
 		if err := f.Ledger.Drive(ctx, seat.Name, in.Turn.Thread, work.AskTS); err != nil {
 			return out, fmt.Errorf("note the driver of a thread: %w", err)
 		}
@@ -202,7 +204,7 @@ func repliesSince(ctx context.Context, slack SlackClient, ask rules.Line, oldest
 func gatherPick(ctx context.Context, slack SlackClient, ask rules.Line, a rules.Ask, lines []rules.Line) (rules.PickFacts, []string) {
 	question, _ := rules.Question(ask, rules.Person, a.Dispatcher)
 	f := rules.PickFacts{Question: question, Asker: ask.User, Dispatcher: a.Dispatcher, Seats: slices.Clone(a.Seats)}
-	f.Driver = rules.ThreadDriver(lines, a.Dispatcher, a.Seats)
+	f.Driver = rules.ThreadDriver(lines, ask.TS, a.Dispatcher, a.Seats)
 	var unread []string
 	if members, err := slack.Members(ctx, ask.Channel); err == nil {
 		for i, s := range f.Seats {
@@ -279,6 +281,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, in DispatchInput) (DispatchRe
 			Payload: map[string]any{"ask_ts": in.Line.TS, "asker": in.Line.User, "driver": driver},
 		},
 	})
+	failpoint.At(failpoint.ForceDispatched)
 	if errors.Is(err, slackapi.ErrParentGone) {
 		return out, nil // the ask was deleted
 	}
@@ -362,6 +365,7 @@ func (p *Poster) endClaim(ctx context.Context, seat *Seat, in PostInput, said bo
 	if !w.Drives() {
 		return nil
 	}
+	failpoint.At(failpoint.ForceFinal)
 	if said || in.Reason == rules.ReasonCovered {
 		err := seat.Slack.Delete(ctx, in.Turn.Thread.Channel, w.Claim)
 		if err != nil && !slackapi.IsRejected(err, "message_not_found") {

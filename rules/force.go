@@ -130,9 +130,9 @@ func ViewAsk(lines []Line, ask Line, dispatcher string, seats []PickSeat) AskVie
 }
 
 // ThreadDriver is the seat that drives a thread: the one of the oldest mark of a driver in
-// it, else, for who may not read marks, the one that the dispatcher's oldest line there
-// names; "" for none (A8).
-func ThreadDriver(lines []Line, dispatcher string, seats []PickSeat) string {
+// it, else, for who may not read marks, the one that the dispatcher's oldest line from before
+// the ask names; "" for none (A8). What it says of the ask itself is FirstDispatch's.
+func ThreadDriver(lines []Line, askTS, dispatcher string, seats []PickSeat) string {
 	lines = slices.Clone(lines)
 	slices.SortStableFunc(lines, func(a, b Line) int { return CompareTS(a.TS, b.TS) })
 	dispatched := ""
@@ -143,7 +143,7 @@ func ThreadDriver(lines []Line, dispatcher string, seats []PickSeat) string {
 			case s.BotUser == "" || s.BotUser == dispatcher:
 			case marked && l.User == s.BotUser:
 				return s.Name
-			case dispatched == "" && dispatcher != "" && l.User == dispatcher && strings.HasPrefix(l.Text, "<@"+s.BotUser+"> drives"):
+			case dispatched == "" && dispatcher != "" && l.User == dispatcher && CompareTS(l.TS, askTS) < 0 && strings.HasPrefix(l.Text, "<@"+s.BotUser+"> drives"):
 				dispatched = s.Name
 			}
 		}

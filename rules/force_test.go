@@ -150,8 +150,9 @@ func TestDecideAsk_OneDriverAndNeverSilence(t *testing.T) {
 
 func TestThreadDriver_IsTheFirst(t *testing.T) {
 	lines := []Line{working("UTRIN", 2*time.Second), working("UANA", time.Millisecond), working("USMITH", time.Second)}
-	require.Equal(t, "smith", ThreadDriver(lines, "UFORCE", forceSeats))
-	require.Empty(t, ThreadDriver(lines[1:2], "UFORCE", forceSeats))
+	later := TimeTS(askAt(time.Hour))
+	require.Equal(t, "smith", ThreadDriver(lines, later, "UFORCE", forceSeats))
+	require.Empty(t, ThreadDriver(lines[1:2], later, "UFORCE", forceSeats))
 
 	said := func(user string, after time.Duration, text string) Line {
 		return Line{LineKey: LineKey{Channel: "C", TS: TimeTS(askAt(after))}, Root: forceAsk, User: user, Text: text}
@@ -159,9 +160,10 @@ func TestThreadDriver_IsTheFirst(t *testing.T) {
 	dispatched := []Line{
 		said("UANA", 0, "<@UNEO> drives"), said("UFORCE", 2*time.Second, "<@USMITH> drives"), said("UFORCE", time.Second, "<@UTRIN> drives · <@USMITH> adds after"),
 	}
-	require.Equal(t, "trinity", ThreadDriver(dispatched, "UFORCE", forceSeats), "where the marks may not be read")
-	require.Empty(t, ThreadDriver(dispatched, "", forceSeats))
-	require.Equal(t, "smith", ThreadDriver(append(dispatched, working("USMITH", time.Minute)), "UFORCE", forceSeats), "who drove, drives: a seat may have covered")
+	require.Equal(t, "trinity", ThreadDriver(dispatched, later, "UFORCE", forceSeats), "where the marks may not be read")
+	require.Empty(t, ThreadDriver(dispatched, forceAsk, "UFORCE", forceSeats), "a line of the ask itself is its pick, or nothing")
+	require.Empty(t, ThreadDriver(dispatched, later, "", forceSeats))
+	require.Equal(t, "smith", ThreadDriver(append(dispatched, working("USMITH", time.Minute)), later, "UFORCE", forceSeats), "who drove, drives: a seat may have covered")
 }
 
 func TestOldAsk_IsItsAskers(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentsmith/internal/config"
+	"agentsmith/internal/failpoint"
 	"agentsmith/internal/slackapi"
 	"agentsmith/rules"
 	"agentsmith/workflows"
@@ -162,6 +163,7 @@ func (p *picker) receive(ctx context.Context, in inbound) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
+	failpoint.At(failpoint.ForcePicking)
 	ask := rules.Ask{Dispatcher: roster.Dispatcher, Seats: p.force.seats}
 	if err := p.start(ctx, workflows.ForcePickInput{Box: p.box, Line: in.line, Ask: ask}); err != nil {
 		return fmt.Errorf("begin a pick: %w", err)

@@ -20,6 +20,10 @@ const (
 	AgentEnded        Point = "agent-ended"         // agent ended, answer not kept
 	AgentKept         Point = "agent-kept"          // answer kept, activity not completed
 	PostBefore        Point = "post-before"         // activity begun, nothing sent
+	ForcePicking      Point = "force-picking"       // the dispatcher has an ask, and no pick has begun
+	ForceDispatched   Point = "force-dispatched"    // the dispatch line stands, and nobody was told
+	ForceClaimed      Point = "force-claimed"       // a seat's claim stands, and nobody was told
+	ForceFinal        Point = "force-final"         // the driver's answer stands, and its claim too
 	PostRecorded      Point = "post-recorded"       // intent to post recorded, nothing sent
 	PostSent          Point = "post-sent"           // Slack has the post, nothing recorded
 	PostFileIDKept    Point = "post-file-id-kept"   // upload's file id kept, upload not completed

@@ -3,6 +3,7 @@ package slackbox_test
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/slack-go/slack"
@@ -147,7 +148,13 @@ func TestReplies_NeedTheRootAndPage(t *testing.T) {
 }
 
 func TestMetadata_NeedsTheScopeAndItsPayloadTheAsking(t *testing.T) {
-	s := start(t, slackbox.Options{})
+	seed := slackbox.DefaultSeed()
+	for i, a := range seed.Apps {
+		if a.Name == "agent-force" {
+			seed.Apps[i].Scopes = slices.DeleteFunc(a.Scopes, func(scope string) bool { return scope == "metadata.message:read" })
+		}
+	}
+	s := start(t, slackbox.Options{Seed: &seed})
 	_, _, err := bot(s, "smith").PostMessage(general, textOption("x"),
 		slack.MsgOptionMetadata(slack.SlackMetadata{EventType: "a", EventPayload: map[string]any{"b": "c"}}))
 	require.NoError(t, err)

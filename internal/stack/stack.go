@@ -50,6 +50,13 @@ type Options struct {
 	SearchAttributes []string
 	// Seats are the names of the seats to run; nil is every seat of the local Slack.
 	Seats []string
+	// Beside is another machine's stack: this one shares its Slack and nothing else (A7).
+	Beside *Stack
+	// Remote are seats of the local Slack that run on another machine.
+	Remote []string
+	// Area are names of people whose asks are a seat's, Stickers a reaction that stands for it (A2).
+	Area     map[string][]string
+	Stickers map[string]string
 	// Dispatcher gives the dispatcher its tokens; without them it idles (A3).
 	Dispatcher bool
 	// Config is laid over the config that the stack writes.
@@ -140,6 +147,10 @@ func (s *Stack) start(ctx context.Context) error {
 func (s *Stack) path(name string) string { return filepath.Join(s.Dir, name) }
 
 func (s *Stack) startSlack(ctx context.Context) error {
+	if s.Beside != nil {
+		s.Slack = s.Beside.Slack
+		return nil
+	}
 	o := s.Options.Slack
 	if o.Page == nil {
 		o.Page = page.Handler()
@@ -178,8 +189,13 @@ func (s *Stack) writeConfig() error {
 		return err
 	}
 	var seats []map[string]any
-	for _, app := range s.seatApps() {
-		seats = append(seats, map[string]any{"name": app.Name})
+	for _, app := range s.Slack.State().Apps {
+		switch {
+		case slices.Contains(s.Remote, app.Name):
+			seats = append(seats, s.seat(app.Name, map[string]any{"remote": true, "bot_user": app.BotUser}))
+		case s.runs(app.App):
+			seats = append(seats, s.seat(app.Name, map[string]any{}))
+		}
 	}
 	agent := map[string]any{"command": s.Claude}
 	if !s.SignedIn {
@@ -210,6 +226,22 @@ func (s *Stack) writeConfig() error {
 	return nil
 }
 
+// seat is a seat of the config, with what a pick goes by.
+func (s *Stack) seat(name string, fields map[string]any) map[string]any {
+	fields["name"] = name
+	var area []string
+	for _, u := range s.Slack.State().Users {
+		if slices.Contains(s.Area[name], u.Name) {
+			area = append(area, u.ID)
+		}
+	}
+	fields["area"] = area
+	if sticker := s.Stickers[name]; sticker != "" {
+		fields["stickers"] = []string{sticker}
+	}
+	return fields
+}
+
 // owners are the first person of the local Slack: this machine is theirs (X1).
 func (s *Stack) owners() []string {
 	for _, u := range s.Slack.State().Users {
@@ -237,11 +269,16 @@ func lay(under, over map[string]any) {
 func (s *Stack) seatApps() []slackbox.App {
 	var out []slackbox.App
 	for _, app := range s.Slack.State().Apps {
-		if app.Seat && (s.Seats == nil || slices.Contains(s.Seats, app.Name)) {
+		if s.runs(app.App) {
 			out = append(out, app.App)
 		}
 	}
 	return out
+}
+
+// runs tells whether this stack runs a seat.
+func (s *Stack) runs(app slackbox.App) bool {
+	return app.Seat && (s.Seats == nil || slices.Contains(s.Seats, app.Name))
 }
 
 // env is what worker and starter share: the basics, how to reach Temporal, and the bot
@@ -380,7 +417,7 @@ func (s *Stack) Stop() error {
 	if s.Model != nil {
 		errs = append(errs, s.Model.Close())
 	}
-	if s.Slack != nil {
+	if s.Slack != nil && s.Beside == nil {
 		errs = append(errs, s.Slack.Close())
 	}
 	return errors.Join(errs...)
