@@ -36,7 +36,7 @@ type Execution struct{ ID, Run string }
 
 // All are the scenarios of every workflow type.
 func All() []Scenario {
-	return slices.Concat(reply(), replyOperator(), operatorTask(), replyRelay(), relayTick(), replyAsk())
+	return slices.Concat(reply(), replyOperator(), operatorTask(), replyRelay(), relayTick(), replyAsk(), replyForce(), forcePick())
 }
 
 // of names the workflow type of a list of scenarios.

@@ -39,11 +39,16 @@ const (
 	Patient
 	// Relaying is a system with operators whose runs all continue as new after a few looks.
 	Relaying
+	// Asking is a system of both seats and the dispatcher.
+	Asking
+	// Alone is a system whose other seat and whose dispatcher are down. Its runs continue as
+	// new after a few turns.
+	Alone
 )
 
 // Kinds are all kinds, in the order in which a capture goes through them.
 func Kinds() []Kind {
-	return []Kind{Quick, Long, Renewing, Owing, Working, Cautious, Patient, Relaying}
+	return []Kind{Quick, Long, Renewing, Owing, Working, Cautious, Patient, Relaying, Asking, Alone}
 }
 
 // set changes the options of a system to what a kind asks for.
@@ -66,6 +71,11 @@ func (k Kind) set(ctx context.Context, o *stack.Options) error {
 	case Relaying:
 		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=20")
 		return operators(ctx, o, true)
+	case Asking:
+		o.Seats, o.Dispatcher = nil, true
+	case Alone:
+		o.Remote = []string{"trinity"}
+		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=40")
 	}
 	return nil
 }
