@@ -46,9 +46,12 @@ func (w *World) askAll(root, named, text string) (ts string, err error) {
 }
 
 func force(named, text string) func(context.Context, *World) (Execution, error) {
-	return func(_ context.Context, w *World) (Execution, error) {
+	return func(ctx context.Context, w *World) (Execution, error) {
 		root, err := w.askAll("", named, text)
-		return w.brain(root), err
+		if err != nil {
+			return Execution{}, err
+		}
+		return w.pinned(ctx, w.brain(root))
 	}
 }
 
@@ -122,7 +125,7 @@ func forceRenewed(later bool) func(context.Context, *World) (Execution, error) {
 		if err != nil {
 			return x, err
 		}
-		for i := range 4 {
+		for i := range 6 {
 			if err := w.again(ctx, root, i+1); err != nil {
 				return x, err
 			}

@@ -75,7 +75,7 @@ func (k Kind) set(ctx context.Context, o *stack.Options) error {
 		o.Seats, o.Dispatcher = nil, true
 	case Alone:
 		o.Remote = []string{"trinity"}
-		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=40")
+		o.Dynamic = append(o.Dynamic, "limit.historyCount.suggestContinueAsNew=55")
 	}
 	return nil
 }
