@@ -73,7 +73,9 @@ func (w *World) forceWaits(ctx context.Context) (ts string, x Execution, err err
 	if ts, err = w.askAll("", "trinity", "[[say It is.]]"); err != nil {
 		return ts, x, err
 	}
-	x = w.brain(ts)
+	if x, err = w.pinned(ctx, w.brain(ts)); err != nil {
+		return ts, x, err
+	}
 	return ts, x, w.sees(ctx, "the ask to wait", x, func(v workflows.ThreadView) bool { return len(v.Asks) == 1 })
 }
 
