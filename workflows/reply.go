@@ -31,6 +31,8 @@ type brain struct {
 	Carried
 
 	signals workflow.ReceiveChannel
+	// takesAsks: the run takes part in asks (A4).
+	takesAsks bool
 	// turn is the turn that runs now, nil between turns.
 	turn *turn
 	// asides are posts beside the turns: refusals, checks, and stops that found no turn.
@@ -79,6 +81,7 @@ const seenKept = 300
 
 func newBrain(ctx workflow.Context, in ReplyInput) (*brain, error) {
 	b := &brain{in: in, signals: workflow.GetSignalChannel(ctx, SignalAddContext)}
+	b.takesAsks = takesAsks(ctx)
 	if in.Carried != nil {
 		b.Carried = *in.Carried
 	}

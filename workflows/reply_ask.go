@@ -73,9 +73,10 @@ func (b *brain) awaitHint(ctx workflow.Context, a *ask, until time.Time) {
 		return
 	}
 	heard := b.hints
-	_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-		Timeout: rest, TimerOptions: workflow.TimerOptions{Summary: "ask " + a.Line.TS},
-	}, func() bool { return b.hints != heard || b.renewing || !b.waitsWith(a) })
+	timed, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	timer := workflow.NewTimerWithOptions(timed, rest, workflow.TimerOptions{Summary: "ask " + a.Line.TS})
+	b.await(ctx, func() bool { return timer.IsReady() || b.hints != heard || b.renewing || !b.waitsWith(a) })
 }
 
 // lookAt has the thread read, and what is this seat's done.

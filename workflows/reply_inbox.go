@@ -36,7 +36,6 @@ func (b *brain) drain(ctx workflow.Context) {
 // accept puts a trigger where it belongs. It never yields, so that two triggers are
 // accepted one after the other.
 func (b *brain) accept(ctx workflow.Context, t Trigger) {
-	asks := takesAsks(ctx)
 	if !b.fresh(t) {
 		return
 	}
@@ -45,7 +44,7 @@ func (b *brain) accept(ctx workflow.Context, t Trigger) {
 		b.LastLine = workflow.Now(ctx)
 		switch {
 		case t.RelayStandsDown: // a relay carries it; this run is there for the session's words (R3, R5)
-		case asks && t.Ask != nil:
+		case b.takesAsks && t.Ask != nil:
 			b.asked(ctx, t)
 		default:
 			b.wait(t)
