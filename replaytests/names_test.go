@@ -30,16 +30,18 @@ func TestNames_ArePinned(t *testing.T) {
 	var r registered
 	workflows.Register(&r)
 	slices.Sort(r.names)
-	require.Equal(t, []string{"OperatorTask", "RelayTick", "Reply"}, r.names, "workflow types")
+	require.Equal(t, []string{"ForcePick", "OperatorTask", "RelayTick", "Reply"}, r.names, "workflow types")
 
 	require.Equal(t, map[string][]string{
-		"Agent":    {"KillAgent", "RunAgent"},
-		"Operator": {"Bind", "StopOperator"},
-		"Phases":   {"PublishPhases"},
-		"Poster":   {"Post", "Settle"},
-		"Relay":    {"AnswerDoor", "Tick"},
-		"Task":     {"FinishTask", "ObserveTask", "OfferWords", "SayNotice"},
-	}, methods(&activities.Agent{}, &activities.Operator{}, &activities.Phases{}, &activities.Poster{}, &activities.Relay{}, &activities.Task{}), "activity types")
+		"Agent":      {"KillAgent", "RunAgent"},
+		"Dispatcher": {"Dispatch"},
+		"Force":      {"WorkOnAsk"},
+		"Operator":   {"Bind", "StopOperator"},
+		"Phases":     {"PublishPhases"},
+		"Poster":     {"Post", "Settle"},
+		"Relay":      {"AnswerDoor", "Tick"},
+		"Task":       {"FinishTask", "ObserveTask", "OfferWords", "SayNotice"},
+	}, methods(&activities.Agent{}, &activities.Dispatcher{}, &activities.Force{}, &activities.Operator{}, &activities.Phases{}, &activities.Poster{}, &activities.Relay{}, &activities.Task{}), "activity types")
 
 	require.Equal(t, []string{"add_context", "operator_task", "relay_tick"}, []string{workflows.SignalAddContext, workflows.SignalOperatorTask, workflows.SignalRelayTick}, "signals")
 	require.Equal(t, []string{"thread", "task", "relay"}, []string{workflows.QueryThread, workflows.QueryTask, workflows.QueryRelay}, "queries")
